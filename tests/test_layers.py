@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
         *GROUND,
         "assignments",
         "submissions",
+        "sandbox",
         "simulator",
         "languages",
         "judge",

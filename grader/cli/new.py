@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from grader.assignments import marker
 from grader.assignments.assignment import available
+from grader.assignments.rules import LanguageName
 from grader.cli import options
 from grader.cli.arguments import FaultError, load_assignment
 from grader.records.exit_codes import ExitCode
@@ -22,7 +24,7 @@ CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 @options.assignment
 @click.option(
     "--language",
-    type=click.Choice(["cuda", "triton"]),
+    type=click.Choice(get_args(LanguageName)),
     default="cuda",
     show_default=True,
     help="What kernels are to be written in, where the assignment allows it.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from grader.records.record import SEED_BITS
+from grader.sandbox.backends import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ device = click.option(
 )
 sandbox = click.option(
     "--sandbox",
-    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+    type=click.Choice(["auto", *BACKENDS]),
     default="auto",
     show_default=True,
     help="What confines compiling and running.",

@@ -98,7 +98,7 @@ def report(
     shown = _settled(path, {**records, **dict.fromkeys(damaged)}, assignment, submitted)
     request = reports.ReportRequest(
         {name: record for name, record in shown.results.items() if record},
-        place=path,
+        path=path,
         title=_title(assignment, next(iter(records.values())).assignment),
         superseded=shown.superseded,
         students=shown.students,

@@ -96,7 +96,7 @@ def simulate(
                 all_configs=all_configs,
                 budget=budget,
                 seconds=seconds,
-                told=program,
+                shown_argv=program,
             )
     except MachineError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error

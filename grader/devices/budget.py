@@ -52,6 +52,6 @@ BUDGET = Budget()
 
 
 def _shapes(call: Call) -> list[tuple[int, ...]]:
-    """Of the arrays; what a program reads is one of as many elements as it has bytes."""
+    """The shapes of all arrays of a call; a file that a program reads is one with an element per byte."""
     read = () if call.run is None else (len(call.run.stdin), *map(len, call.run.files.values()))
     return [*(array.shape for array in calls.arrays(call)), *((size,) for size in read)]

@@ -76,7 +76,7 @@ def of_python(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str
 
     It gets no stream: the first one is the current stream of the call.
     """
-    asked = request(call, pointers)
+    of_launcher = request(call, pointers)
     indices = {argument.name: index for index, argument in enumerate(arrays(call))}
 
     def encoded(changed: Mapping[str, Scalar]) -> list[tuple[str, Any]]:
@@ -86,17 +86,17 @@ def of_python(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str
                 case ArrayArgument(null=True):
                     passed.append(("value", None))
                 case ArrayArgument():
-                    kind, places = ("array", indices) if pointers is None else ("tensor", pointers)
-                    passed.append((kind, (places[argument.name], argument.dtype, argument.shape)))
+                    kind, positions = ("array", indices) if pointers is None else ("tensor", pointers)
+                    passed.append((kind, (positions[argument.name], argument.dtype, argument.shape)))
                 case ScalarArgument():
                     passed.append(("value", changed.get(argument.name, argument.value)))
         return passed
 
     return {
-        **asked,
+        **of_launcher,
         "arguments": encoded({}),
-        "streams": max(1, asked["streams"]),
-        "queued": encoded(call.queued) if asked["queued"] else [],
+        "streams": max(1, of_launcher["streams"]),
+        "queued": encoded(call.queued) if of_launcher["queued"] else [],
     }
 
 
@@ -124,7 +124,7 @@ def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, i
 def run(
     runner: Runner,
     call: Call,
-    asked: Callable[[Call], Mapping[str, Any]] = request,
+    as_request: Callable[[Call], Mapping[str, Any]] = request,
     using: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Answer:
     """Send the arrays, make the call and read them back; never raises for what the student's code does.
@@ -132,14 +132,14 @@ def run(
     Args:
         runner: that makes it.
         call: what to call.
-        asked: the request for it.
+        as_request: makes the request for it of a call.
         using: makes a context in which the runner may use the device.
     """
     again = call.schedule is not Schedule.PROGRAM
     before = [layout.image(argument, again=again) for argument in arrays(call)]
     size = sum(image.nbytes for image in before)
     try:
-        frame = runner.ask(asked(call), [image.data for image in before], size, call.seconds, using)
+        frame = runner.ask(as_request(call), [image.data for image in before], size, call.seconds, using)
     except RunnerError as error:
         return error.answer
     printed = frame.header["printed"]

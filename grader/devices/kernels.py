@@ -21,15 +21,17 @@ class Kernels:
 
     Args:
         script: the file.
-        known: told each kernel that the runner gets.
+        observe: called with each kernel that the runner gets.
     """
 
-    def __init__(self, script: Script, known: Callable[[DeviceKernel], None] = lambda _kernel: None) -> None:
+    def __init__(
+        self, script: Script, observe: Callable[[DeviceKernel], None] = lambda _kernel: None
+    ) -> None:
         self._build = script.build
-        self._known = known
+        self._observe = observe
         self._asked = 0
 
-    def __call__(self, asked: Header) -> tuple[Header, Bytes]:
+    def __call__(self, request: Header) -> tuple[Header, Bytes]:
         """The answer to a runner that asks for a kernel: its code, or why there is none.
 
         Raises:
@@ -40,8 +42,8 @@ class Kernels:
         if self._asked > MOST_KERNELS:
             raise RunnerError(Status.LIMIT, f"more than {MOST_KERNELS} kernels, for as many specialisations")
         try:
-            kernel = self._build(asked.get("specialisation", {}))
+            kernel = self._build(request.get("specialisation", {}))
         except RefusedKernelError as error:
             return {"operation": "built", "refused": str(error)}, b""
-        self._known(kernel)
+        self._observe(kernel)
         return {"operation": "built", "refused": "", "facts": kernel.facts}, kernel.code

@@ -150,8 +150,8 @@ class Served:
             answer,
             faults=faults,
             served=answer.usable,
-            findings=tuple(one for each in self._answers for one in each.findings),
-            counts=tuple(one for each in self._answers for one in each.counts),
+            findings=tuple(finding for each in self._answers for finding in each.findings),
+            counts=tuple(count for each in self._answers for count in each.counts),
             printed="".join(each.printed for each in self._answers) + answer.printed,
         )
 
@@ -180,8 +180,14 @@ class Served:
         arrays = answer.arrays
         if launches is not None:
             arrays = launches.take(entry_point, arguments, arrays)
-        ordered = [one for one in arguments if isinstance(one, ArrayArgument) and one.name in changed]
-        return {"failed": ""}, [layout.content(replace(one, data=arrays[one.name])).data for one in ordered]
+        ordered = [
+            argument
+            for argument in arguments
+            if isinstance(argument, ArrayArgument) and argument.name in changed
+        ]
+        return {"failed": ""}, [
+            layout.content(replace(argument, data=arrays[argument.name])).data for argument in ordered
+        ]
 
 
 def _question(
@@ -204,7 +210,11 @@ def _question(
         entry_point = str(header["entry_point"])
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise MalformedError("not a question for a launch") from error
-    if content or entry_point not in entry_points or len({one.name for one in arguments}) < len(arguments):
+    if (
+        content
+        or entry_point not in entry_points
+        or len({argument.name for argument in arguments}) < len(arguments)
+    ):
         raise MalformedError("not a question for a launch")
     return entry_point, tuple(arguments), frozenset(changed)
 

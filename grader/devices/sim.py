@@ -265,7 +265,7 @@ class SimSession:
                 replace(
                     finding,
                     file=PurePath(finding.file).name,
-                    places=tuple(_without_folders(place) for place in finding.places),
+                    places=tuple(_without_folders(access) for access in finding.places),
                 )
                 for finding in self._simulator.take_findings()
             ),
@@ -482,6 +482,6 @@ def _lacking(reason: str) -> Answer:
     return Answer(Status.UNSUPPORTED, reason, gaps=(Gap(GapKind.CODE, reason),))
 
 
-def _without_folders(place: Place) -> Place:
-    calls = tuple(replace(call, file=PurePath(call.file).name) for call in place.calls)
-    return replace(place, file=PurePath(place.file).name, calls=calls)
+def _without_folders(access: Place) -> Place:
+    calls = tuple(replace(call, file=PurePath(call.file).name) for call in access.calls)
+    return replace(access, file=PurePath(access.file).name, calls=calls)

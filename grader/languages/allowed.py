@@ -142,7 +142,7 @@ BUILTINS = _names(
     "object oct ord pow print property range repr reversed round set slice sorted staticmethod "
     "str sum super tuple type zip"
 )
-"""Of Python's own functions; its exceptions may be used, too."""
+"""The functions of Python itself that may be used; its exceptions may be used, too."""
 
 NAMES = _names("__doc__ __name__")
 """Names with two underscores that may be read."""

@@ -18,7 +18,7 @@ _FAULTS = {
     Ended.LOST: "The compiler could not be run: {note}",
     Ended.BUSY: "Compiling did not end, as {note}. Grade again when it is less busy.",
 }
-"""Of the machine, by how the job ended."""
+"""Messages about faults of the machine, by how the job ended."""
 
 
 class BuildError(MachineError):

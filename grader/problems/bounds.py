@@ -33,20 +33,23 @@ relative to that intermediate, 2^-8 in bfloat16; the bounds stay below that in s
 where the condition of the case itself is worse (large mean over deviation). ``tests/problems/test_bounds.py``
 measures both margins.
 
-Layer: imports numpy and nothing of the grader.
+Layer: imports numpy and the element types.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from grader.problems.dtypes import DTYPES
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
+
+    from grader.problems.dtypes import Precision
 
     Array = NDArray[np.float64]
 
@@ -56,28 +59,8 @@ SAFETY = 2.0
 LUCK = 6.0  # L above
 QUOTIENT = 5.0  # rounding errors, in u, of a fast division or reciprocal root and the product with it
 
-
-@dataclass(frozen=True)
-class Precision:
-    """Unit roundoff of the arithmetic and of the stored arrays, and the smallest number that stays."""
-
-    unit: float
-    storage: float
-    tiny: float
-
-    @property
-    def word(self) -> float:
-        """Relative error of storing one value, beyond nothing if arithmetic and storage are the same type."""
-        return max(self.unit, self.storage)
-
-
-PRECISIONS = {
-    "float32": Precision(unit=2.0**-24, storage=2.0**-24, tiny=2.0**-126),
-    "float16": Precision(unit=2.0**-24, storage=2.0**-11, tiny=2.0**-24),
-    "bfloat16": Precision(unit=2.0**-24, storage=2.0**-8, tiny=2.0**-126),
-    "float64": Precision(unit=2.0**-53, storage=2.0**-53, tiny=2.0**-1022),
-}
-"""Types of a problem's arrays; arithmetic is float32 in all of them, or better. No kernel flushes float16."""
+PRECISIONS = {name: dtype.precision for name, dtype in DTYPES.items() if dtype.precision}
+"""How exact the floating-point types of a problem's arrays are, by name."""
 
 
 def additions(n: int) -> float:

@@ -37,31 +37,6 @@ _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them a
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How large numbers get in a floating-point type, so that their squares still fit; and how small.
-
-    Attributes:
-        huge: a single one among usual numbers.
-        tiny: all of them.
-        subnormal: below all normal numbers of the type.
-        decades: tenfold steps from 1 down to the smallest ones of arrays that have every magnitude.
-    """
-
-    huge: float
-    tiny: float
-    subnormal: float = 1e-39
-    decades: int = 12
-
-
-_SCALES = {
-    "float16": Scale(huge=100, tiny=1e-3, subnormal=1e-5, decades=2),
-    "bfloat16": Scale(huge=100, tiny=1e-12),
-    "float64": Scale(huge=1e4, tiny=1e-12, subnormal=1e-309),
-}
-_USUAL = Scale(huge=1e4, tiny=1e-12)
-
-
-@dataclass(frozen=True)
 class Content:
     """The content of an input array: its shape, and how its elements are drawn.
 
@@ -129,7 +104,7 @@ def positive(*shape: int) -> Content:
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
-            name: _bounded(draw, 0.01 * (_scale(dtype).tiny if name == TINY else 1.0))
+            name: _bounded(draw, 0.01 * (DTYPES[dtype].scale.tiny if name == TINY else 1.0))
             for name, draw in _real(dtype).items()
             if name not in {ZEROS, NEGATIVE_ZEROS}
         }
@@ -251,17 +226,13 @@ def mask(*shape: int) -> Content:
     return Content(shape, draws)
 
 
-def _scale(dtype: str) -> Scale:
-    return _SCALES.get(dtype, _USUAL)
-
-
 def _independent(dtype: str, draw: Draw) -> Draw:
     """The numbers of ``draw`` in the type ``dtype``, in threads where they are many."""
     return lambda random, shape: side_by_side(random, shape, DTYPES[dtype].storage, draw)
 
 
 def _real(dtype: str) -> Mapping[str, Draw]:
-    scale = _scale(dtype)
+    scale = DTYPES[dtype].scale
 
     def normal(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         return standard_normal(random, shape, np.float64 if dtype == "float64" else np.float32)

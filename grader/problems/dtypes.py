@@ -1,4 +1,4 @@
-"""The element types of arrays: how memory holds them, what C++ calls them, and the poison of outputs.
+"""The element types of arrays: all that is known of each, in one table, and the poison of outputs.
 
 An output is filled with poison before a call, so that an element that was not written shows. Poison is a
 NaN in every floating-point type, with bits that no arithmetic produces; in integers it is an unusual number,
@@ -12,7 +12,7 @@ Layer: imports numpy and ml_dtypes.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import ml_dtypes
@@ -20,6 +20,37 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Unit roundoff of the arithmetic and of the stored arrays, and the smallest number that stays."""
+
+    unit: float
+    storage: float
+    tiny: float
+
+    @property
+    def word(self) -> float:
+        """Relative error of storing one value, beyond nothing if arithmetic and storage are the same type."""
+        return max(self.unit, self.storage)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large numbers get in a floating-point type, so that their squares still fit; and how small.
+
+    Attributes:
+        huge: a single one among usual numbers.
+        tiny: all of them.
+        subnormal: below all normal numbers of the type.
+        decades: tenfold steps from 1 down to the smallest ones of arrays that have every magnitude.
+    """
+
+    huge: float = 1e4
+    tiny: float = 1e-12
+    subnormal: float = 1e-39
+    decades: int = 12
 
 
 @dataclass(frozen=True)
@@ -31,12 +62,18 @@ class Dtype:
         storage: how NumPy holds an element; bool as a byte, which a wrong kernel may set to more than 1.
         spellings: what C++ calls it, the usual name first.
         arithmetic: the type of a scalar that meets such elements: what arithmetic on them is done in.
+        precision: how exact floating-point numbers are; arithmetic is float32 in all of them, or better.
+        scale: how large and how small the numbers are that cases draw.
+        sums: the type that atomic additions are done in, where there are none of its own.
     """
 
     name: str
     storage: np.dtype[np.generic]
     spellings: tuple[str, ...]
     arithmetic: str
+    precision: Precision | None = None
+    scale: Scale = field(default_factory=Scale)
+    sums: str = ""
 
     @property
     def exact(self) -> bool:
@@ -52,10 +89,39 @@ class Dtype:
 DTYPES = {
     dtype.name: dtype
     for dtype in (
-        Dtype("float16", np.dtype(np.float16), ("__half", "half"), "float"),
-        Dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), ("__nv_bfloat16", "nv_bfloat16"), "float"),
-        Dtype("float32", np.dtype(np.float32), ("float",), "float"),
-        Dtype("float64", np.dtype(np.float64), ("double",), "double"),
+        Dtype(
+            "float16",
+            np.dtype(np.float16),
+            ("__half", "half"),
+            "float",
+            Precision(unit=2.0**-24, storage=2.0**-11, tiny=2.0**-24),  # no kernel flushes it to zero
+            Scale(huge=100, tiny=1e-3, subnormal=1e-5, decades=2),
+            sums="float32",
+        ),
+        Dtype(
+            "bfloat16",
+            np.dtype(ml_dtypes.bfloat16),
+            ("__nv_bfloat16", "nv_bfloat16"),
+            "float",
+            Precision(unit=2.0**-24, storage=2.0**-8, tiny=2.0**-126),
+            Scale(huge=100),
+            sums="float32",
+        ),
+        Dtype(
+            "float32",
+            np.dtype(np.float32),
+            ("float",),
+            "float",
+            Precision(unit=2.0**-24, storage=2.0**-24, tiny=2.0**-126),
+        ),
+        Dtype(
+            "float64",
+            np.dtype(np.float64),
+            ("double",),
+            "double",
+            Precision(unit=2.0**-53, storage=2.0**-53, tiny=2.0**-1022),
+            Scale(subnormal=1e-309),
+        ),
         Dtype("int32", np.dtype(np.int32), ("int", "int32_t", "std::int32_t", "signed int"), "int"),
         Dtype(
             "int64",
@@ -63,8 +129,8 @@ DTYPES = {
             ("long long", "int64_t", "std::int64_t", "long", "long long int"),
             "long",
         ),
-        Dtype("uint8", np.dtype(np.uint8), ("unsigned char", "uint8_t", "std::uint8_t"), "int"),
-        Dtype("bool", np.dtype(np.uint8), ("bool",), "bool"),
+        Dtype("uint8", np.dtype(np.uint8), ("unsigned char", "uint8_t", "std::uint8_t"), "int", sums="int32"),
+        Dtype("bool", np.dtype(np.uint8), ("bool",), "bool", sums="int32"),
     )
 }
 """All element types by name."""

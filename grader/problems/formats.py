@@ -64,9 +64,9 @@ def read_numbers(content: bytes) -> Array:
     if all(map(_INTEGER.fullmatch, words)):
         return np.array([int(word) for word in words], dtype=np.int64)
     numbers = []
-    for place, word in enumerate(words, 1):
+    for position, word in enumerate(words, 1):
         if (number := number_of(word)) is None:
-            raise FormatError(f"{word[:_SHOWN]!r} where number {place} should be")
+            raise FormatError(f"{word[:_SHOWN]!r} where number {position} should be")
         numbers.append(number)
     return np.array(numbers, dtype=np.float64)
 

@@ -69,7 +69,7 @@ TYPED: Mapping[Kind, tuple[str, ...]] = {
     Kind.CONVOLUTION: ("convolution",),
     Kind.SORT: ("sort", "argsort", "sort descending", "argsort descending"),
 }
-"""The same for ``typed.cu``. A function is called as in PyTorch, with a space for each underscore."""
+"""The functions of ``typed.cu`` by kind of operation, called as in PyTorch, with spaces for underscores."""
 
 MULTIPLIED = ("float32", "float16", "bfloat16")
 """The types of which the limit that arithmetic sets is known."""

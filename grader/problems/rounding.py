@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from grader.problems.dtypes import Precision
+
     Programs = Sequence[Callable[[], Mapping[str, Tensor]]]
     Errors = Callable[[Tensor], Tensor]
 
@@ -170,7 +172,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         storage = self._storage(name, dtype)
         return None if storage is None else bounds.storing(result, storage)
 
-    def _storage(self, name: str, dtype: torch.dtype | None) -> bounds.Precision | None:
+    def _storage(self, name: str, dtype: torch.dtype | None) -> Precision | None:
         """The type that a cast goes to; None if it is no less exact than arithmetic."""
         if name not in {"_to_copy", "convert_element_type"}:
             return None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from grader.problems.aten import FormulaError, Operators, aten
+from grader.problems.dtypes import DTYPES
 from grader.problems.operations import TYPED, Kind, Operation, Tensor, Window, dense
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ _FILLED_WITH = {
 }  # place of the number
 _REDUCTIONS = {"sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "max", "min"}
 _ROUNDED = {"floor": "floor divide", "trunc": "trunc divide"}
-_ACCUMULATES = {"float16": "float32", "bfloat16": "float32", "uint8": "int32", "bool": "int32"}
 
 
 def traced(
@@ -350,11 +350,12 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         result: torch.Tensor,
     ) -> None:
         """Atomic additions, which there are in 32 and 64 bits; other types are copied there and back."""
-        wide = _ACCUMULATES.get(_dtype(result))
-        total = result if wide is None else torch.empty_like(result, dtype=getattr(torch, wide))
+        dtype = DTYPES.get(_dtype(result))
+        wide = dtype.sums if dtype else ""
+        total = result if not wide else torch.empty_like(result, dtype=getattr(torch, wide))
         self._map("copy", total, before)
         self._put("scatter add", total, axis, index, source)
-        if wide is not None:
+        if wide:
             self._map("copy", result, total)
 
     def _put(

@@ -74,5 +74,5 @@ def _run(folder: Path, type_: str, rtol: float, atol: float) -> Run:
 
 def _inputs(folder: Path) -> Sequence[Path]:
     """The inputs in the order of their numbers."""
-    numbered = [(found, path) for path in folder.iterdir() if (found := _INPUT.fullmatch(path.name))]
+    numbered = [(match, path) for path in folder.iterdir() if (match := _INPUT.fullmatch(path.name))]
     return [path for _, path in sorted(numbered, key=lambda pair: int(pair[0][1] or 0))]

@@ -25,7 +25,7 @@ Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck", "hang", "apich
 
 
 Index = tuple[int, int, int]
-"""Of a thread or a block, x first."""
+"""The index of a thread or a block, x first."""
 
 
 class Severity(StrEnum):

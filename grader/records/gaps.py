@@ -41,6 +41,6 @@ class Gap:
         if self.kind is GapKind.CODE:
             return self.subject
         family = f"{self.feature}: " if self.feature else ""
-        place = f" ({self.file}:{self.line})" if self.line else ""
+        position = f" ({self.file}:{self.line})" if self.line else ""
         kind = "directive" if self.subject.startswith(".") else "instruction"
-        return f"the simulator does not know {family}the {kind} '{self.subject}'{place} in {self.function}"
+        return f"the simulator does not know {family}the {kind} '{self.subject}'{position} in {self.function}"

@@ -31,18 +31,18 @@ def demangled(name: str) -> str:
 
 def own_name(name: str) -> str:
     """The name of a function without namespaces, template arguments and parameters, however long it is."""
-    found = _OWN.fullmatch(name)
-    if found is None:
+    match = _OWN.fullmatch(name)
+    if match is None:
         return name
-    last, names = "", found["names"]
+    last, names = "", match["names"]
     while length := _LENGTH.match(names):
         end = length.end() + int(length[0])
         last, names = names[length.end() : end], names[end:]
-        if not found["nested"]:
+        if not match["nested"]:
             break
     return last
 
 
 def own_names_in(text: str) -> str:
     """The text with each mangled name of a function replaced by its own name."""
-    return re.sub(rf"\b{_OWN.pattern}", lambda found: own_name(found[0]), text)
+    return re.sub(rf"\b{_OWN.pattern}", lambda match: own_name(match[0]), text)

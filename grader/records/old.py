@@ -7,10 +7,11 @@ did what, the outputs that a diagnosis is about and how certain it is.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from grader.records.diagnosis import UNKNOWN, Certainty, by_author
+from grader.records.placed import placed
 from grader.records.verdict import Ending
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ def with_diagnoses(case: Mapping[str, Any]) -> dict[str, Any]:
     return {**case, "diagnoses": diagnoses, "old_diagnosis": text}
 
 
+def with_place(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a case of today from those of one that has the place in its message alone."""
+    position = placed(str(case.get("message", "")))
+    return {**case, **(asdict(position) if position else {})}
+
+
 def with_ending(build: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a build of today from those of an old one."""
     stopped = str(build.get("log", "")).startswith("Compiling was stopped")
@@ -108,7 +115,7 @@ def _diagnosis(text: str) -> Diagnosis:
 def with_facts(finding: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a finding of today from those of an old one."""
     message, kind = str(finding.get("message", "")), str(finding.get("kind", ""))
-    seen = _BEHIND_THE_FACTS.split(message)[0]
+    observation = _BEHIND_THE_FACTS.split(message)[0]
     places = [dict(place) for place in finding.get("places", ())]
     if (both := _ACCESSES.search(message)) and len(places) > 1:
         deeds = ((both["later"], both["does"]), (both["earlier"], _DONE[both["did"]]))
@@ -118,4 +125,10 @@ def with_facts(finding: Mapping[str, Any]) -> dict[str, Any]:
         places = places or [{"file": finding.get("file", ""), "line": finding.get("line", 0)}]
         places[0]["does"] = access[1]
     reason = next((reason for words, reason in _REASONS.get(kind, ()) if words in message), "")
-    return {**finding, "reason": reason, "places": places, "seen": seen, "why": message.removeprefix(seen)}
+    return {
+        **finding,
+        "reason": reason,
+        "places": places,
+        "seen": observation,
+        "why": message.removeprefix(observation),
+    }

@@ -30,7 +30,7 @@ from grader.records.coverage import Side, Way
 from grader.records.diagnosis import Diagnosis, in_words
 from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
-from grader.records.old import with_diagnoses, with_ending, with_facts
+from grader.records.old import with_diagnoses, with_ending, with_facts, with_place
 from grader.records.sentences import Sentence, sentence
 from grader.records.verdict import Ending, Verdict
 
@@ -202,9 +202,10 @@ class CaseResult(_Part):
     )
     ending: Ending = Ending.USUAL
     message: str = Field(default="", description="what happened where there are no numbers to show")
+    file: str = Field(default="", description="of the line of Python that the message begins with, if any")
+    line: int = Field(default=0, description="likewise, else 0")
     source: SourceLines | None = Field(
-        default=None,
-        description="lines around the place that the message begins with; of the first such case alone",
+        default=None, description="lines around that line; of the first such case alone"
     )
     waived: str = Field(
         default="",
@@ -224,8 +225,10 @@ class CaseResult(_Part):
     @model_validator(mode="before")
     @classmethod
     def _of_any_version(cls, content: object) -> object:
-        is_old = isinstance(content, dict) and "diagnoses" not in content
-        return with_diagnoses(content) if is_old and isinstance(content, dict) else content
+        if not isinstance(content, dict):
+            return content
+        content = content if "diagnoses" in content else with_diagnoses(content)
+        return content if "line" in content else with_place(content)
 
     @computed_field(description="all of the diagnoses in words")  # type: ignore[prop-decorator]
     @property
@@ -409,8 +412,8 @@ class DemandResult(_Part):
             "code": "bytes of machine code over the reference's",
             "spread": "largest over smallest speedup",
         }
-        found = self.message if self.found is None else f"{self.found:.2f}, of at most {self.most:g}"
-        return f"{words[self.measure]}: {found}"
+        measured = self.message if self.found is None else f"{self.found:.2f}, of at most {self.most:g}"
+        return f"{words[self.measure]}: {measured}"
 
 
 class HintRecord(_Part):
@@ -554,8 +557,10 @@ def read(path: Path) -> Record:
         return Record.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RecordError(f"{path}: not a valid result record: {place}: {first['msg']}. {_REMEDY}") from error
+        path_in_record = ".".join(map(str, first["loc"]))
+        raise RecordError(
+            f"{path}: not a valid result record: {path_in_record}: {first['msg']}. {_REMEDY}"
+        ) from error
 
 
 def json_schema() -> str:

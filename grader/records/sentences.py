@@ -88,7 +88,7 @@ def advice(finding: _Told, between: str = "") -> tuple[str, str]:
     return _filled(reason.mistake or kind.mistake, fields), _filled(reason.do or kind.do, fields)
 
 
-def fault(finding: _Told) -> tuple[str, str]:
+def fault_key(finding: _Told) -> tuple[str, str]:
     """The kind, and what sets the finding apart from others of its kind that are mended in another way."""
     return finding.kind, _filled(_reason(finding).fault, _fields(finding))
 
@@ -125,12 +125,12 @@ def _fields(finding: _Told) -> dict[str, object]:
         "syncthreads": "tl.debug_barrier()" if triton else "__syncthreads()",
         "syncwarp": "tl.debug_barrier()" if triton else "__syncwarp()",
     }
-    for prefix, place in zip(("", "other_"), finding.places, strict=False):
-        calls = ", ".join(f"at {_at(call)}" for call in place.calls)
+    for prefix, access in zip(("", "other_"), finding.places, strict=False):
+        calls = ", ".join(f"at {_at(call)}" for call in access.calls)
         fields[f"{prefix}calls"] = calls and f" called {calls}"
-        fields[f"{prefix}line"] = f" (line {place.line}){fields[f'{prefix}calls']}" if place.line else ""
-        if place.line:
-            fields[f"{prefix}line_number"] = place.line
+        fields[f"{prefix}line"] = f" (line {access.line}){fields[f'{prefix}calls']}" if access.line else ""
+        if access.line:
+            fields[f"{prefix}line_number"] = access.line
     fields |= zip(("who", "other"), names(finding.places, triton=triton), strict=False)
     if finding.places:
         fields |= {"does": finding.places[0].does, "n": _Number(finding.places[0].bytes)}
@@ -161,12 +161,12 @@ def _composed(fields: Mapping[str, object]) -> dict[str, object]:
 def names(places: Sequence[Place], *, triton: bool) -> list[str]:
     """How each thread or block is called: a thread of Triton is no more than a part of its program."""
     names: list[str] = []
-    for place in places:
-        block = f"{'program' if triton else 'block'} {_index(place.block)}"
-        if place.thread is None or (triton and block not in names):
-            names.append(block if place.block else "")
+    for access in places:
+        block = f"{'program' if triton else 'block'} {_index(access.block)}"
+        if access.thread is None or (triton and block not in names):
+            names.append(block if access.block else "")
         else:
-            names.append("another of its threads" if triton else f"thread {_index(place.thread)} of {block}")
+            names.append("another of its threads" if triton else f"thread {_index(access.thread)} of {block}")
     return names
 
 

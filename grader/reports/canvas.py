@@ -154,8 +154,8 @@ def _index(header: Sequence[str], points: Sequence[_Cell] | None, column: str | 
     if len(candidates) == 1:
         return candidates[0]
     listed = "; ".join(line(title) for title in writable.values()) or "none"
-    what = "several assignments" if column is None else f"no single assignment {column!r}"
-    raise ExportError(f"the export has {what}. Name one with --column: {listed}.")
+    obstacle = "several assignments" if column is None else f"no single assignment {column!r}"
+    raise ExportError(f"the export has {obstacle}. Name one with --column: {listed}.")
 
 
 def _is_student(row: Sequence[_Cell], header: Sequence[str]) -> bool:
@@ -216,11 +216,11 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", unicodedata.normalize("NFC", name)).casefold()
 
 
-def _notice(what: str, names: Sequence[str]) -> list[str]:
+def _notice(heading: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return [f"{what}: {'; '.join(map(line, names[:_LISTED]))}{more}"]
+    return [f"{heading}: {'; '.join(map(line, names[:_LISTED]))}{more}"]
 
 
 def _maximum(points: Sequence[_Cell] | None, index: int) -> float | None:

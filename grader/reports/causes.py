@@ -115,12 +115,12 @@ class Alike:
     """A case that did not pass, and the names of other cases with the same reason and no numbers."""
 
     case: CaseResult
-    others: tuple[str, ...]
+    repeats: tuple[str, ...]
 
     @property
     def count(self) -> int:
         """How many cases these are."""
-        return 1 + len(self.others)
+        return 1 + len(self.repeats)
 
 
 def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:

@@ -13,7 +13,7 @@ from grader.records.verdict import Verdict
 from grader.reports.causes import without_place
 from grader.reports.charts import distribution, outliers
 from grader.reports.fix_first import fixes
-from grader.reports.gaps import gaps, remedy, what
+from grader.reports.gaps import gaps, lack, remedy
 from grader.reports.gradebook import PENDING, earned, totals
 
 if TYPE_CHECKING:
@@ -157,8 +157,10 @@ def failures(classroom: Classroom, *, fewest: int = 1) -> tuple[Failure, ...]:
 
     What is suspicious is none of them: it may be no mistake of students.
     """
-    common = [one for one in _causes(classroom) if len(one.names) >= fewest and not one.suspicious]
-    return tuple(common[:SHOWN_FAILURES])
+    frequent = [
+        failure for failure in _causes(classroom) if len(failure.names) >= fewest and not failure.suspicious
+    ]
+    return tuple(frequent[:SHOWN_FAILURES])
 
 
 def _causes(classroom: Classroom) -> list[Failure]:
@@ -168,14 +170,14 @@ def _causes(classroom: Classroom) -> list[Failure]:
         for name, problem in classroom.problem(problem_id).items():
             if problem.verdict is not Verdict.FAIL:
                 continue
-            told = {theme(without_place(fix.cause)): fix for fix in fixes(problem)}
-            for common, fix in told.items():
-                groups[title, common].append((name, without_place(fix.cause), fix.ended))
-    found = [
+            by_theme = {theme(without_place(fix.cause)): fix for fix in fixes(problem)}
+            for subject, fix in by_theme.items():
+                groups[title, subject].append((name, without_place(fix.cause), fix.ended))
+    failures = [
         Failure(title, members[0][1], tuple(name for name, _, _ in members), members[0][2])
         for (title, _), members in groups.items()
     ]
-    return sorted(found, key=lambda failure: -len(failure.names))
+    return sorted(failures, key=lambda failure: -len(failure.names))
 
 
 def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
@@ -247,8 +249,8 @@ def _undecided(classroom: Classroom) -> Iterator[tuple[str, str]]:
     for name, record in classroom.records.items():
         for problem in record.problems:
             for gap in gaps(problem):
-                place = f" at {gap.file}:{gap.line}" if gap.line else ""
-                yield name, f"{problem.title}: {what(gap)}{place}. {remedy(gap)}"
+                position = f" at {gap.file}:{gap.line}" if gap.line else ""
+                yield name, f"{problem.title}: {lack(gap)}{position}. {remedy(gap)}"
 
 
 def _suspicious(classroom: Classroom) -> Iterator[tuple[str, str]]:

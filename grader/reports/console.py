@@ -122,10 +122,10 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     stages = Table.grid(padding=(0, 2))
     stages.add_column(style="dim", width=12)
     stages.add_column()
-    found = fixes(problem)
-    for label, lines in _first(problem, found):
+    to_mend = fixes(problem)
+    for label, lines in _first(problem, to_mend):
         stages.add_row(label, Group(*lines))
-    if problem.message and (verbose or not found):
+    if problem.message and (verbose or not to_mend):
         stages.add_row("", plain(problem.message))
     for note in problem.notes if verbose or not problem.correctness.summary else ():
         stages.add_row("note", Text(plain(note), style="yellow"))
@@ -142,22 +142,22 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     yield Padding(stages, (0, 0, 0, 2))
 
 
-def _first(problem: ProblemResult, found: tuple[Fix, ...]) -> Iterator[tuple[str, list[Text]]]:
+def _first(problem: ProblemResult, to_mend: tuple[Fix, ...]) -> Iterator[tuple[str, list[Text]]]:
     """What to mend first, the numbers that show it, and what else there is."""
-    if not found:
+    if not to_mend:
         return
-    first, *others = found
-    what, *rest = first.lines
+    first, *further = to_mend
+    headline, *rest = first.lines
     yield (
         "undecided" if first.undecided else "fix first",
-        [Text(plain(what), style="bold"), *(Text(plain(text)) for text in rest)],
+        [Text(plain(headline), style="bold"), *(Text(plain(text)) for text in rest)],
     )
     shown = "" if first.example else example(problem)
     for label, text in (("seen", first.detail), ("example", shown)):
         if text:
             yield label, [Text(plain(text), style="dim")]
-    if others:
-        yield "then", [Text(plain(fix.cause)) for fix in others]
+    if further:
+        yield "then", [Text(plain(fix.cause)) for fix in further]
 
 
 def _beside(problem: ProblemResult, *, verbose: bool) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -165,7 +165,7 @@ def _beside(problem: ProblemResult, *, verbose: bool) -> Iterator[tuple[str, lis
     if problem.performance.verdict is not Verdict.NOT_MEASURED:
         yield "performance", list(_performance(problem, verbose=verbose))
     if problem.demands:
-        yield "demands", [_demand(one) for one in problem.demands]
+        yield "demands", [_demand(demand) for demand in problem.demands]
     if problem.printed:
         yield "printed", [Text("\n".join(plain(problem.printed).splitlines()[-5:]))]
 
@@ -208,8 +208,8 @@ def _counts(correctness: CorrectnessResult) -> Iterator[Text]:
     lost = [
         group for group in correctness.groups if group.verdict not in {Verdict.PASS, Verdict.NOT_MEASURED}
     ]
-    left = sum(case.verdict is Verdict.NOT_MEASURED for case in counted)
-    yield Text(f"{passed}/{len(counted) - left} cases{f' ({left:,} were not run)' if left else ''}")
+    not_run = sum(case.verdict is Verdict.NOT_MEASURED for case in counted)
+    yield Text(f"{passed}/{len(counted) - not_run} cases{f' ({not_run:,} were not run)' if not_run else ''}")
     if lost and len(lost) == len(correctness.groups):
         yield Text("every group of cases lost its points")
     elif lost:

@@ -47,8 +47,8 @@ def readable(text: str) -> str:
 
     Names of functions are not mangled, folders and addresses are left out.
     """
-    shown = _ADDRESS.sub(lambda found: " right " if found["none"] else " ", text)
-    shown = _OFFSET.sub(lambda found: f" at byte {int(found['offset'], 16)}, which is outside", shown)
+    shown = _ADDRESS.sub(lambda match: " right " if match["none"] else " ", text)
+    shown = _OFFSET.sub(lambda match: f" at byte {int(match['offset'], 16)}, which is outside", shown)
     return line(without_folders(own_names_in(shown)))
 
 

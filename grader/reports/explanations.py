@@ -32,7 +32,7 @@ def explanations() -> Mapping[str, Markup]:
     """Paragraphs and code of each kind of finding, by its name."""
     file = next(folder for folder in _DOCS if folder.is_dir()) / "findings.md"
     return {
-        found["kind"]: _markup(found["text"]) for found in _KIND.finditer(file.read_text(encoding="utf-8"))
+        match["kind"]: _markup(match["text"]) for match in _KIND.finditer(file.read_text(encoding="utf-8"))
     }
 
 
@@ -43,14 +43,14 @@ def _markup(text: str) -> Markup:
         if index % 2:
             blocks.append(f'<pre tabindex="0">{escape(part)}</pre>')
         else:
-            blocks += [_block(one.strip()) for one in part.split("\n\n") if one.strip()]
+            blocks += [_block(block.strip()) for block in part.split("\n\n") if block.strip()]
     return Markup("\n".join(blocks))  # noqa: S704 - our own docs
 
 
 def _block(text: str) -> str:
     if not text.startswith("* "):
         return f"<p>{_inline(text)}</p>"
-    entries = (f"<li>{_inline(one)}</li>" for one in text.removeprefix("* ").split("\n* "))
+    entries = (f"<li>{_inline(entry)}</li>" for entry in text.removeprefix("* ").split("\n* "))
     return f"<ul>{''.join(entries)}</ul>"
 
 

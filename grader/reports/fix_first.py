@@ -14,20 +14,17 @@ from typing import TYPE_CHECKING
 
 from grader.records.diagnosis import NO_CAUSE, Certainty
 from grader.records.findings import KINDS, STREAMS, UNWRITTEN
-from grader.records.placed import placed
-from grader.records.sentences import advice, fault, in_triton, names
+from grader.records.sentences import advice, fault_key, in_triton, names
 from grader.records.verdict import Ending, Verdict
 from grader.reports.advice import RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
 from grader.reports.escaping import line, readable
-from grader.reports.gaps import gaps, reached, remedy
-from grader.reports.gaps import what as what_lacks
+from grader.reports.gaps import gaps, lack, reached, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from grader.records.diagnosis import Diagnosis
-    from grader.records.placed import Placed
     from grader.records.record import (
         BadElement,
         BuildResult,
@@ -41,6 +38,8 @@ if TYPE_CHECKING:
     )
 
 TOO_SLOW = "Right, but too slow"
+_BEGIN = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
+_AS_BEFORE = "the output still holds what was there before"
 _DEMANDS = {
     "code": ("Right, but the code is too large", "It has {} times the reference's bytes of machine code"),
     "spread": ("Right, but much slower in some cases", "The largest speedup is {} times the smallest"),
@@ -66,8 +65,8 @@ class Fix:
     """One thing to mend.
 
     Attributes:
-        what: is wrong, without a full stop.
-        do: about it, a sentence; empty where ``what`` says all.
+        fault: what is wrong, without a full stop.
+        do: about it, a sentence; empty where ``fault`` says all.
         file: where it is, if a line is known.
         line: likewise, else 0.
         text: the source line.
@@ -81,7 +80,7 @@ class Fix:
         undecided: whether it is no fault, but what the simulator cannot run.
     """
 
-    what: str
+    fault: str
     do: str = ""
     file: str = ""
     line: int = 0
@@ -96,14 +95,14 @@ class Fix:
     undecided: bool = False
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """File and line; empty where none is known."""
         return f"{self.file}:{self.line}" if self.line else ""
 
     @property
     def cause(self) -> str:
         """What is wrong and at which place, in one line."""
-        return f"{self.what} at {self.place}" if self.place else self.what
+        return f"{self.fault} at {self.location}" if self.location else self.fault
 
     @property
     def where(self) -> str:
@@ -115,12 +114,12 @@ class Fix:
                 f"{_quoted(f'{earlier.file}:{earlier.line}', earlier.text)} and {_quoted(other, later.text)}"
             )
         more = f"  (also at {', '.join(self.more)})" if self.more else ""
-        return f"{_quoted(self.place, self.text)}{more}" if self.place else self.example
+        return f"{_quoted(self.location, self.text)}{more}" if self.location else self.example
 
     @property
     def lines(self) -> tuple[str, ...]:
         """At most three: what is wrong, where, what to do."""
-        return tuple(text for text in (self.what, self.where, self.do) if text)
+        return tuple(text for text in (self.fault, self.where, self.do) if text)
 
 
 def fix_first(problem: ProblemResult) -> Fix | None:
@@ -139,20 +138,20 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     if problem.build and not problem.build.ok:
         return (_build(problem.build, problem.message),)
     if problem.trust.reasons:
-        what = line(problem.message) or "This is not trusted"
-        return (Fix(what, " ".join(map(line, problem.trust.reasons))),)
+        fault = line(problem.message) or "This is not trusted"
+        return (Fix(fault, " ".join(map(line, problem.trust.reasons))),)
     if message := line(problem.message):
-        what, _, do = message.partition(". ")
-        return (Fix(what.removesuffix("."), do),)
+        fault, _, do = message.partition(". ")
+        return (Fix(fault.removesuffix("."), do),)
     if problem.correctness.summary:
-        return (_unbegun(problem.correctness.summary),)
+        return (_unbegun(problem.correctness.cases),)
     failing = [case for case in wrong(problem) if case.verdict is Verdict.FAIL]
     order = _order(failing)
-    found = _findings(problem, order)
+    findings = _findings(problem, order)
     late = order[order.index(_NUMBERS) :]
-    before = [fix for fix in found if fix.kind not in late]
-    behind = [fix for fix in found if fix.kind in late]
-    return (*before, *_numbers(failing, problem.language, beside=found), *behind, *lacking) or (
+    before = [fix for fix in findings if fix.kind not in late]
+    behind = [fix for fix in findings if fix.kind in late]
+    return (*before, *_numbers(failing, problem.language, beside=findings), *behind, *lacking) or (
         *_speed(problem),
         *_demands(problem),
     )
@@ -192,13 +191,13 @@ def _build(build: BuildResult, message: str) -> Fix:
     errors = list(COMPILE_ERROR.finditer(build.log))
     reason = line(message).partition(" did not compile: ")[2]
     if not errors:
-        said = f"The compiler says: {line(build.log)[:200]}"
+        words = f"The compiler says: {line(build.log)[:200]}"
         stopped = build.ending is Ending.LIMIT
-        return Fix(line(message) or "It does not compile", said, ended=stopped)
+        return Fix(line(message) or "It does not compile", words, ended=stopped)
     first, file = errors[0], line(errors[0]["file"]).rpartition("/")[2]
     following = build.log[first.end() :].lstrip("\n").partition("\n")[0]
     return Fix(
-        what=f"{file} does not compile: {line(first['message'])}",
+        fault=f"{file} does not compile: {line(first['message'])}",
         do=reason or "Correct this line first: other errors may follow from it.",
         file=file,
         line=int(first["line"] or first["row"]),
@@ -211,7 +210,7 @@ def _lacking(problem: ProblemResult) -> Iterator[Fix]:
     cases = sum(not case.waived for case in problem.correctness.cases)
     for gap in gaps(problem):
         yield Fix(
-            what=readable(what_lacks(gap)),
+            fault=readable(lack(gap)),
             do=remedy(gap),
             file=line(gap.file),
             line=gap.line,
@@ -222,20 +221,24 @@ def _lacking(problem: ProblemResult) -> Iterator[Fix]:
         )
 
 
-def _unbegun(summary: str) -> Fix:
-    """A problem that nobody has begun: its outputs are as they were, or its functions raise."""
-    if bodies := [place for text in line(summary).split("; ") if (place := placed(text))]:
-        first, *others = bodies
-        return Fix(
-            what=first.what,
-            do="Write its body, and take out the line that raises NotImplementedError.",
-            file=first.file,
-            line=first.line,
-            more=tuple(f"{one.file}:{one.line}" for one in others),
-        )
-    what, _, detail = line(summary).partition(": ")
-    do = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
-    return Fix(_capital(what), do, detail=detail)
+def _unbegun(cases: list[CaseResult]) -> Fix:
+    """A problem that nobody has begun: its functions raise, or its outputs are as they were."""
+    bodies = {(case.file, case.line): case for case in cases if case.ending is Ending.UNBEGUN}
+    if not bodies:
+        return Fix("Nothing was written", _BEGIN, detail=_AS_BEFORE)
+    first, *further = bodies.values()
+    return Fix(
+        fault=line(_behind_its_place(first)),
+        do="Write its body, and take out the line that raises NotImplementedError.",
+        file=line(first.file),
+        line=first.line,
+        more=tuple(f"{line(case.file)}:{case.line}" for case in further),
+    )
+
+
+def _behind_its_place(case: CaseResult) -> str:
+    """The message of a case without the file and the line that it begins with."""
+    return case.message.removeprefix(f"{case.file}:{case.line}: ")
 
 
 def _order(failing: list[CaseResult]) -> list[str]:
@@ -257,34 +260,41 @@ def _findings(problem: ProblemResult, order: list[str]) -> list[Fix]:
         for finding in check.findings:
             if finding.severity == "error" and not finding.waived and KINDS[finding.kind].costs:
                 groups.setdefault(_fault(finding), []).append(finding)
-    found = sorted(map(_finding, groups.values()), key=lambda fix: order.index(fix.kind))
+    candidates = sorted(map(_finding, groups.values()), key=lambda fix: order.index(fix.kind))
     named: set[tuple[str, int]] = set()
-    kept: list[Fix] = []
-    for fix in found:
-        places = {(one.file, one.line) for one in fix.accesses} or {(fix.file, fix.line)}
-        kind, before = KINDS[fix.kind], {one.kind for one in kept}
-        follows = kind.follows in before or (kept and kind.consequence)
-        if not follows and not (fix.line and places <= named):
-            kept.append(fix)
-        named |= places
-    return kept
+    faults: list[Fix] = []
+    for fix in candidates:
+        locations = {(access.file, access.line) for access in fix.accesses} or {(fix.file, fix.line)}
+        kind, before = KINDS[fix.kind], {earlier.kind for earlier in faults}
+        follows = kind.follows in before or (faults and kind.consequence)
+        if not follows and not (fix.line and locations <= named):
+            faults.append(fix)
+        named |= locations
+    return faults
 
 
 def _fault(finding: FindingRecord) -> object:
     """What findings of one fault have in common: both lines of a race, else what is wrong."""
-    if KINDS[finding.kind].race and (places := _lined(finding)):
-        return frozenset((place.file, place.line) for place in places)
-    return fault(finding)
+    if KINDS[finding.kind].race and (accesses := _lined(finding)):
+        return frozenset((access.file, access.line) for access in accesses)
+    return fault_key(finding)
 
 
 def _finding(same: list[FindingRecord]) -> Fix:
     """One fault from all its findings: that which tells most, and the other places."""
-    best = min(same, key=lambda one: (list(KINDS).index(one.kind), not one.line, not _in_source_order(one)))
-    what, do = advice(best, _between(best))
+    best = min(
+        same,
+        key=lambda finding: (
+            list(KINDS).index(finding.kind),
+            not finding.line,
+            not _in_source_order(finding),
+        ),
+    )
+    fault, do = advice(best, _between(best))
     accesses = _accesses(best)
-    others = dict.fromkeys(f"{line(one.file)}:{one.line}" for one in same if one.line)
+    locations = dict.fromkeys(f"{line(finding.file)}:{finding.line}" for finding in same if finding.line)
     return Fix(
-        what=what,
+        fault=fault,
         do=do,
         file=line(best.file),
         line=best.line,
@@ -294,37 +304,37 @@ def _finding(same: list[FindingRecord]) -> Fix:
         detail=readable(best.sentence.observation),
         more=()
         if accesses
-        else tuple(place for place in others if place != f"{line(best.file)}:{best.line}"),
+        else tuple(location for location in locations if location != f"{line(best.file)}:{best.line}"),
         accesses=accesses,
     )
 
 
 def _in_source_order(finding: FindingRecord) -> bool:
     """Whether the other access, which came before, is also above it."""
-    lines = [place.line for place in _lined(finding)]
+    lines = [access.line for access in _lined(finding)]
     return lines == sorted(lines, reverse=True)
 
 
 def _accesses(finding: FindingRecord) -> tuple[Access, ...]:
     """Both accesses of a race, the earlier one first; none where the record does not say."""
-    if not KINDS[finding.kind].race or not all(place.does for place in finding.places[:2]):
+    if not KINDS[finding.kind].race or not all(access.does for access in finding.places[:2]):
         return ()
     threads = names(finding.places, triton=in_triton(finding.file))
     accesses = [
-        Access(thread, place.does, line(place.file), place.line, _text(place, finding))
-        for thread, place in zip(threads, _lined(finding), strict=False)
+        Access(thread, access.does, line(access.file), access.line, _text(access, finding))
+        for thread, access in zip(threads, _lined(finding), strict=False)
     ]
     return tuple(reversed(accesses)) if len(accesses) == 2 else ()
 
 
 def _lined(finding: FindingRecord) -> list[PlaceRecord]:
-    """Its places of which a line is known."""
-    return [place for place in finding.places if place.line]
+    """The places of a finding whose line is known."""
+    return [access for access in finding.places if access.line]
 
 
-def _text(place: PlaceRecord, finding: FindingRecord) -> str:
+def _text(access: PlaceRecord, finding: FindingRecord) -> str:
     """The line of a place; from an old record, if it is among those around the finding."""
-    return place.text or (_line(finding.source, place.line) if place.file == finding.file else "")
+    return access.text or (_line(finding.source, access.line) if access.file == finding.file else "")
 
 
 def _line(source: SourceLines | None, number: int) -> str:
@@ -334,7 +344,7 @@ def _line(source: SourceLines | None, number: int) -> str:
 
 
 def _between(finding: FindingRecord) -> str:
-    lines = sorted({place.line for place in _lined(finding)})
+    lines = sorted({access.line for access in _lined(finding)})
     if len(lines) < 2:
         return "between two rounds of this loop" if lines else "between the two"
     return f"between line {lines[0]} and line {lines[1]}"
@@ -352,12 +362,12 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     ran = [case for case in failing if case.ending is not Ending.NOT_RUN]
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
-        if place := placed(broken.message):
-            yield _raised(place, broken)
+        if broken.line:
+            yield _raised(broken)
             return
         text = readable(broken.message)
-        what = _capital(text) if text.startswith("the ") else text
-        yield Fix(what, example=_element(broken), ended=not broken.outputs)
+        fault = _capital(text) if text.startswith("the ") else text
+        yield Fix(fault, example=_element(broken), ended=not broken.outputs)
         return
     case = _telling(case for case in ran if _bad(case))
     if case is None:
@@ -368,25 +378,25 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
         return
     cause = readable(diagnosis.cause)
     if any(cause.startswith(f"{output.name} ") for output in case.outputs):
-        what = cause
+        fault = cause
     else:
-        what = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
+        fault = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
     do = REACH.get(language, "") if diagnosis.unwritten else _capital(readable(diagnosis.remedy))
     if diagnosis.certainty.doubt >= Certainty.PLACED.doubt:
-        what = f"The numbers are wrong{f': {cause}' if diagnosis.certainty is Certainty.PLACED else ''}"
+        fault = f"The numbers are wrong{f': {cause}' if diagnosis.certainty is Certainty.PLACED else ''}"
         do = "Compute this element by hand, and compare each step with the kernel's."
-    yield Fix(what, do, example=_element(case))
+    yield Fix(fault, do, example=_element(case))
 
 
-def _raised(place: Placed, case: CaseResult) -> Fix:
+def _raised(case: CaseResult) -> Fix:
     """What Python code raises, or what of a kernel in Triton does not compile."""
-    what, file = readable(place.what), line(place.file)
+    fault = readable(_behind_its_place(case))
     return Fix(
-        what=_capital(what) if what.startswith("the ") else what,
-        do=next((do for words, do in RAISED if words in what), ""),
-        file=file,
-        line=place.line,
-        text=_line(case.source, place.line),
+        fault=_capital(fault) if fault.startswith("the ") else fault,
+        do=next((do for words, do in RAISED if words in fault), ""),
+        file=line(case.file),
+        line=case.line,
+        text=_line(case.source, case.line),
         source=case.source,
         detail=f"in {case.name}",
     )
@@ -431,15 +441,15 @@ def _element(case: CaseResult) -> str:
         return f"{output.name} in {case.name}: {counts}"
     worst = max(output.first_bad, key=_error)
     index = ", ".join(map(str, worst.index))
-    expected, got = number(worst.expected), number(worst.got)
-    if expected == got:
-        expected, got = (f"{value:.9g}" for value in (worst.expected, worst.got))
-    return f"{output.name}[{index}] in {case.name}: expected {expected}, got {got} ({counts})"
+    expected, actual = number(worst.expected), number(worst.got)
+    if expected == actual:
+        expected, actual = (f"{value:.9g}" for value in (worst.expected, worst.got))
+    return f"{output.name}[{index}] in {case.name}: expected {expected}, got {actual} ({counts})"
 
 
 def _error(element: BadElement) -> float:
-    expected, got = element.expected, element.got
-    return inf if isinstance(expected, str) or isinstance(got, str) else abs(got - expected)
+    expected, actual = element.expected, element.got
+    return inf if isinstance(expected, str) or isinstance(actual, str) else abs(actual - expected)
 
 
 def _speed(problem: ProblemResult) -> Iterator[Fix]:
@@ -461,14 +471,18 @@ def _speed(problem: ProblemResult) -> Iterator[Fix]:
 
 def _demands(problem: ProblemResult) -> Iterator[Fix]:
     """What else the assignment asks for and was not met."""
-    for one in problem.demands:
-        if one.verdict is Verdict.FAIL and one.found is not None:
-            what, do = _DEMANDS[one.measure]
-            yield Fix(what, f"{do.format(f'{one.found:.2f}')}, of at most {one.most:g}.")
+    for demand in problem.demands:
+        if demand.verdict is Verdict.FAIL and demand.found is not None:
+            fault, do = _DEMANDS[demand.measure]
+            yield Fix(fault, f"{do.format(f'{demand.found:.2f}')}, of at most {demand.most:g}.")
 
 
-def _quoted(place: str, text: str) -> str:
-    return f"{place}: {shorten(line(text), MOST_CHARACTERS, placeholder=' ...')}" if text.strip() else place
+def _quoted(location: str, text: str) -> str:
+    return (
+        f"{location}: {shorten(line(text), MOST_CHARACTERS, placeholder=' ...')}"
+        if text.strip()
+        else location
+    )
 
 
 def _capital(text: str) -> str:

@@ -117,7 +117,7 @@ def write_tables(
     """Write what ``write_pages`` writes of the class as a whole."""
     counting = {name: record for name, record in results.items() if name not in superseded}
     if not names:
-        counting = {name: one and view(one, staff=False).record for name, one in counting.items()}
+        counting = {name: record and view(record, staff=False).record for name, record in counting.items()}
     links = {name: f"{name}/{REPORT}" for name, record in counting.items() if record}
     write_text(class_page(counting, title, staff=names, aliases=aliases, links=links), folder / INDEX)
     if names:

@@ -25,20 +25,20 @@ _OTHER_CODE = "Compile and call the kernel in the usual way, or ask staff to loo
 
 
 def gaps(problem: ProblemResult) -> tuple[GapRecord, ...]:
-    """What cases that count have reached, each once."""
-    found: dict[tuple[object, ...], GapRecord] = {}
+    """What the simulator lacks and cases that count have reached, each once."""
+    by_subject: dict[tuple[object, ...], GapRecord] = {}
     for case in problem.correctness.cases:
         for gap in () if case.waived else case.gaps:
-            found.setdefault((gap.kind, _name(gap), gap.file, gap.line), gap)
-    return tuple(found.values())
+            by_subject.setdefault((gap.kind, _name(gap), gap.file, gap.line), gap)
+    return tuple(by_subject.values())
 
 
 def reached(problem: ProblemResult) -> int:
-    """In how many cases that count."""
+    """How many of the cases that count have reached something that the simulator lacks."""
     return sum(bool(case.gaps) for case in problem.correctness.cases if not case.waived)
 
 
-def what(gap: GapRecord) -> str:
+def lack(gap: GapRecord) -> str:
     """What is lacking, without a full stop."""
     if gap.kind is GapKind.CODE:
         return f"Undecided: {gap.subject}"

@@ -131,9 +131,11 @@ def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
             yield _command(
                 "error", paths.get(file, file), int(error["line"] or error["row"]), "nvcc", error["message"]
             )
-    for seen in (sighting for sighting in sightings(problem) if not sighting.waived):
-        title = f"{problem.title}: {seen.tool} {seen.kind}"
-        yield _command("error", paths.get(seen.file, seen.file), seen.line, title, readable(seen.message))
+    for sighting in (sighting for sighting in sightings(problem) if not sighting.waived):
+        title = f"{problem.title}: {sighting.tool} {sighting.kind}"
+        yield _command(
+            "error", paths.get(sighting.file, sighting.file), sighting.line, title, readable(sighting.message)
+        )
 
 
 def _command(level: str, file: str, number: int, title: str, message: str) -> str:

@@ -67,13 +67,13 @@ def totals(record: Record | None) -> Totals:
     """
     if record is None:
         return Totals()
-    known = record.error is None and all(
+    complete = record.error is None and all(
         problem.verdict is not Verdict.INFRA_ERROR and not gaps(problem) for problem in record.problems
     )
     score = record.score
     return Totals(
-        round(score.earned, _DECIMALS) if known and score.decided else None,
-        round(score.decided, _DECIMALS) if known else None,
+        round(score.earned, _DECIMALS) if complete and score.decided else None,
+        round(score.decided, _DECIMALS) if complete else None,
         round(score.possible, _DECIMALS),
     )
 
@@ -105,8 +105,8 @@ def _notes(record: Record | None) -> Iterator[str]:
 
 def _reason(problem: ProblemResult) -> str:
     """Why a problem got no points or is undecided, or what its message is."""
-    told = problem.message or (problem.points.earned and not gaps(problem))
-    why = "" if told else next(iter(causes(problem)), "")
+    explained = problem.message or (problem.points.earned and not gaps(problem))
+    why = "" if explained else next(iter(causes(problem)), "")
     return f"{problem.title}: {why}" if why else problem.message
 
 

@@ -105,12 +105,12 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
             "status": "passed" if earns else "failed",
             "output": "\n".join(_group(problem, group)),
         }
-    if seen := sightings(problem):
+    if sighted := sightings(problem):
         yield {
             "number": f"{number}.{len(groups) + 1}",
             "name": f"{title}: what the checkers found",
-            "status": "passed" if all(sighting.waived for sighting in seen) else "failed",
-            "output": "\n".join(map(_sighting, seen)),
+            "status": "passed" if all(sighting.waived for sighting in sighted) else "failed",
+            "output": "\n".join(map(_sighting, sighted)),
         }
     if speed > 0:
         earned = problem.points.earned - rest - sum(group.earned for group in groups)
@@ -119,7 +119,7 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
             "name": f"{title}: {_what_else(problem) if groups else 'points'}",
             "score": round(earned, 2) if passed else 0,
             "max_score": speed,
-            "output": "\n".join((*_speed(problem), *(one.said for one in problem.demands))),
+            "output": "\n".join((*_speed(problem), *(demand.said for demand in problem.demands))),
         }
 
 
@@ -129,10 +129,10 @@ def _speed_points(problem: ProblemResult, groups: list[GroupResult]) -> tuple[fl
     The points of groups are rounded to 0.01, so their sum may be wrong by 0.005 for each group. Points of an
     assignment are multiples of 0.25, so a value that is close enough to such a multiple is rounded to it.
     """
-    left = problem.points.decided - sum(group.possible for group in groups)
-    whole = round(4 * left) / 4
-    speed = whole if abs(left - whole) <= 0.005 * len(groups) + 1e-9 else left
-    return round(speed, 2), round(left - speed, 2)
+    remaining = problem.points.decided - sum(group.possible for group in groups)
+    quarters = round(4 * remaining) / 4
+    speed = quarters if abs(remaining - quarters) <= 0.005 * len(groups) + 1e-9 else remaining
+    return round(speed, 2), round(remaining - speed, 2)
 
 
 def _sighting(sighting: Sighting) -> str:

@@ -46,7 +46,7 @@ def _suite(name: str, problem: ProblemResult, error: str) -> ET.Element:
     tests.append(_build(problem, error))
     tests += [_case(case) for case in problem.correctness.cases]
     tests += [_check(check) for check in problem.checks]
-    tests += [_performance(problem), *(_demand(one) for one in problem.demands)]
+    tests += [_performance(problem), *(_demand(demand) for demand in problem.demands)]
     for test in tests:
         test.set("classname", _legal(name))
         suite.append(test)

@@ -118,28 +118,30 @@ def leaderboard_page(results: Mapping[str, Record | None], title: str, aliases: 
 
 def _headline(record: Record) -> str:
     """The result in one sentence, with the problem to begin with."""
-    known = [problem for problem in record.problems if problem.verdict.decided]
-    right = sum(problem.verdict in {Verdict.PASS, Verdict.AMBIGUOUS} for problem in known)
-    if not known:
+    decided = [problem for problem in record.problems if problem.verdict.decided]
+    right = sum(problem.verdict in {Verdict.PASS, Verdict.AMBIGUOUS} for problem in decided)
+    if not decided:
         return ""
-    if right == len(known):
+    if right == len(decided):
         return "Everything that was checked here is right."
-    first = next((problem for problem in known if fix_first(problem)), None)
+    first = next((problem for problem in decided if fix_first(problem)), None)
     begin = f" Begin with {line(first.title)}." if first else ""
-    problems = "problem" if len(known) == 1 else "problems"
-    return f"{right} of {len(known)} {problems} {'is' if 1 in {right, len(known)} else 'are'} right.{begin}"
+    problems = "problem" if len(decided) == 1 else "problems"
+    return (
+        f"{right} of {len(decided)} {problems} {'is' if 1 in {right, len(decided)} else 'are'} right.{begin}"
+    )
 
 
 def _explanations(problems: Iterable[Mapping[str, Any]]) -> dict[str, Markup]:
     """What the docs say of the kinds of findings that a page shows."""
     fixed = (fix.kind for item in problems for fix in item["fixes"])
-    seen = (place.kind for item in problems for place in item["places"])
-    known = explanations()
-    return {kind: known[kind] for kind in dict.fromkeys((*fixed, *seen)) if kind in known}
+    sighted = (sighting.kind for item in problems for sighting in item["places"])
+    documented = explanations()
+    return {kind: documented[kind] for kind in dict.fromkeys((*fixed, *sighted)) if kind in documented}
 
 
 def _problem(problem: ProblemResult) -> dict[str, Any]:
-    found = fixes(problem)
+    to_mend = fixes(problem)
     groups = [
         {
             "name": group.name,
@@ -157,9 +159,9 @@ def _problem(problem: ProblemResult) -> dict[str, Any]:
     ]
     return {
         "problem": problem,
-        "fixes": found,
-        "missing": _missing(found[0].do) if found else "",
-        "example": "" if not found or found[0].example else example(problem),
+        "fixes": to_mend,
+        "missing": _missing(to_mend[0].do) if to_mend else "",
+        "example": "" if not to_mend or to_mend[0].example else example(problem),
         "lost": [group for group in groups if group["verdict"] is not Verdict.PASS],
         "passed": [group for group in groups if group["verdict"] is Verdict.PASS],
         "wrong": () if problem.correctness.summary else alike(wrong(problem)),

@@ -44,7 +44,7 @@ class ReportRequest:
 
     Attributes:
         records: the records by submission.
-        place: the folder of the records, or the file of a single record.
+        path: the folder of the records, or the file of a single record.
         title: title of the assignment.
         superseded: submissions of students of whom another one counts.
         students: whose each submission is, where that is another name.
@@ -65,7 +65,7 @@ class ReportRequest:
     """
 
     records: Mapping[str, Record]
-    place: Path
+    path: Path
     title: str
     superseded: Collection[str] = ()
     students: Mapping[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class ReportRequest:
     @property
     def folder(self) -> Path:
         """The folder of the records."""
-        return self.place if self.place.is_dir() else self.place.parent
+        return self.path if self.path.is_dir() else self.path.parent
 
     @property
     def counting(self) -> dict[str, Record]:
@@ -165,8 +165,8 @@ def _check(request: ReportRequest) -> None:
     """Reject an option that would have no effect, or would show students what only staff may see."""
     for option, reports in _SERVES.items():
         if getattr(request, option) and not any(getattr(request, report) for report in reports):
-            wanted = " or --".join(reports)
-            raise RequestError(f"--{option} does nothing without --{wanted}. Add that option, too.")
+            needed = " or --".join(reports)
+            raise RequestError(f"--{option} does nothing without --{needed}. Add that option, too.")
     if request.leaderboard and not request.aliases:
         raise RequestError(
             "--leaderboard shows only those who asked for it, by other names. Give these with --aliases CSV."
@@ -186,7 +186,7 @@ def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[
     yield from _unknown(aliases, request)
     names = staff or in_place
     try:
-        if request.place.is_dir():
+        if request.path.is_dir():
             write_pages(
                 folder,
                 results,
@@ -200,7 +200,7 @@ def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(f"{error.filename} cannot be created: {error.strerror}.") from error
-    if request.place.is_dir():
+    if request.path.is_dir():
         yield f"wrote {len(records)} pages and {folder / INDEX}"
         return
     for record in records.values():
@@ -227,8 +227,8 @@ def _similarity(request: ReportRequest, out: Path) -> Iterator[str]:
 
 def _unknown(aliases: Mapping[str, str], request: ReportRequest) -> Iterator[str]:
     """A notice of the aliases that are of no submission."""
-    known = {*request.records, *request.damaged, ALIASES_TITLE}
-    if unknown := sorted(aliases.keys() - known):
+    names = {*request.records, *request.damaged, ALIASES_TITLE}
+    if unknown := sorted(aliases.keys() - names):
         yield f"there is no such submission, so its alias is not used: {', '.join(map(line, unknown))}"
 
 

@@ -27,19 +27,19 @@ _TRITON = re.compile(rb"^\s*(?:import|from) triton\b", re.MULTILINE)
 _SUFFIXES = {".cu": ".cpp", ".cuh": ".hpp", ".inl": ".hpp", ".inc": ".hpp"}
 
 
-def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: Path) -> dict[str, str]:
+def export(entries: Iterable[Entry], graded: Iterable[str], out: Path, scratch: Path) -> dict[str, str]:
     """Write ``out/NAME/FILE`` for each submission; return the reasons why some are left out, by name.
 
     Args:
         entries: the submissions.
-        wanted: the files that are graded; the headers and sources beside them are compared too.
+        graded: the names of the files that are graded; the headers and sources beside them are compared too.
         out: a folder that does not exist or is empty.
         scratch: an empty folder in which loose files of a submission are collected.
 
     Raises:
         OSError: ``out`` cannot be written.
     """
-    names, left_out = tuple(wanted), {}
+    names, left_out = tuple(graded), {}
     for entry in entries:
         try:
             contents = dict(_contents(entry, names, scratch))
@@ -57,13 +57,13 @@ def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: 
     return left_out
 
 
-def _contents(entry: Entry, wanted: tuple[str, ...], scratch: Path) -> Iterator[tuple[str, bytes]]:
+def _contents(entry: Entry, graded: tuple[str, ...], scratch: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a submission that are compared, by path."""
     try:
         path = entry.lay_out(scratch)
     except OSError as error:
         raise SubmissionError(f"cannot read {error.filename}: {error.strerror}") from error
-    with collect(path, wanted) as submission:
+    with collect(path, graded) as submission:
         for name in submission.files:
             for file, content in submission.contents(name).items():
                 if PurePath(file).suffix != ".py" or _TRITON.search(content):

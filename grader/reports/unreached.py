@@ -16,20 +16,22 @@ MOST = 20
 
 
 def sentences(records: Sequence[UnreachedRecord]) -> Iterator[str]:
-    """One for each, the first ``MOST`` and how many more there are."""
-    for one in records[:MOST]:
-        yield f"{one.file}:{one.line}  {_seen(one)}: not judged"
+    """A sentence for each of the first ``MOST`` records, and one about how many more there are."""
+    for record in records[:MOST]:
+        yield f"{record.file}:{record.line}  {_sentence(record)}: not judged"
     if len(records) > MOST:
         yield f"and {len(records) - MOST} more in the record"
 
 
-def _seen(one: UnreachedRecord) -> str:
-    kernel = f" of {demangled(one.kernel).partition('(')[0]}" if one.kernel else ""
-    if one.constant is not None:
-        where = "equal to" if one.side == "equal" else one.side.value
-        return f"no case{kernel} had a number {where} {one.constant}"
-    if not one.kernel:
+def _sentence(record: UnreachedRecord) -> str:
+    kernel = f" of {demangled(record.kernel).partition('(')[0]}" if record.kernel else ""
+    if record.constant is not None:
+        where = "equal to" if record.side == "equal" else record.side.value
+        return f"no case{kernel} had a number {where} {record.constant}"
+    if not record.kernel:
         return "no case ran this line of host code"
     return (
-        f"a branch{kernel} was never taken" if one.side is Way.TAKEN else f"a branch{kernel} was always taken"
+        f"a branch{kernel} was never taken"
+        if record.side is Way.TAKEN
+        else f"a branch{kernel} was always taken"
     )

@@ -114,7 +114,8 @@ def _problem(problem: ProblemResult) -> ProblemResult:
 
 
 def _case(case: CaseResult) -> CaseResult:
-    return case.model_copy(update={"message": _shown(case.verdict, without_folders(case.message))})
+    message = _shown(case.verdict, without_folders(case.message))
+    return case.model_copy(update={"message": message, "file": without_folders(case.file)})
 
 
 def _shown(verdict: Verdict, message: str) -> str:

@@ -51,20 +51,24 @@ def answered(
         return Answered(entry, problem, languages[0])
     ways = [(language, language.translated(problem)) for language in languages]
     stages = {
-        language.name: _stage(language, asked, submission, assignment.template_in(language.name))
-        for language, asked in ways
-        if asked.file in submission.files
+        language.name: _stage(language, translated, submission, assignment.template_in(language.name))
+        for language, translated in ways
+        if translated.file in submission.files
     }
     furthest = max(stages.values(), default=Stage.GIVEN)
-    alike = [(language, asked) for language, asked in ways if stages.get(language.name) is furthest]
+    alike = [(language, translated) for language, translated in ways if stages.get(language.name) is furthest]
     language, asked = (alike or ways[:1])[-1]
-    left = " and ".join(other.file for _, other in alike[:-1]) if furthest is Stage.BEGUN else ""
-    note = f"{asked.file} was graded, not {left}: remove {asked.file} if {left} is to count" if left else ""
+    ignored = " and ".join(other.file for _, other in alike[:-1]) if furthest is Stage.BEGUN else ""
+    note = (
+        f"{asked.file} was graded, not {ignored}: remove {asked.file} if {ignored} is to count"
+        if ignored
+        else ""
+    )
     return Answered(entry, asked, language, note)
 
 
-def _stage(language: Language, asked: KernelProblem, submission: Submission, template: Path) -> Stage:
-    contents, given = submission.contents(asked.file), template / asked.file
-    if given.is_file() and given.read_bytes().split() == contents[asked.file].split():
+def _stage(language: Language, problem: KernelProblem, submission: Submission, template: Path) -> Stage:
+    contents, template_file = submission.contents(problem.file), template / problem.file
+    if template_file.is_file() and template_file.read_bytes().split() == contents[problem.file].split():
         return Stage.GIVEN
-    return language.stage(asked, contents)
+    return language.stage(problem, contents)

@@ -24,20 +24,20 @@ NO_CODE = "not measured: the machine code here, or that of the reference, is not
 
 
 def reference_code(
-    folder: Path, wanted: Iterable[tuple[ProblemPoints, Problem]], language: Language
+    folder: Path, graded: Iterable[tuple[ProblemPoints, Problem]], language: Language
 ) -> Mapping[str, int]:
     """Bytes of machine code of the reference by file, where a problem asks for them and they are known.
 
     Args:
         folder: of the reference.
-        wanted: the problems that are graded, with the files that their language asks for.
+        graded: the problems that are graded, with the files that their language asks for.
         language: that builds it.
 
     Raises:
         BuildError: the machine failed.
     """
     asking = {
-        problem.file for entry, problem in wanted if any(one.measure == "code" for one in entry.demands)
+        problem.file for entry, problem in graded if any(demand.measure == "code" for demand in entry.demands)
     }
     if not asking:
         return {}
@@ -48,35 +48,37 @@ def reference_code(
     except (SubmissionError, UnreadableError):  # it does not come with every installation
         return {}
     artefacts = {name: build.full.artefact for name, build in builds.items()}
-    sizes = {name: language.code_bytes(one) for name, one in artefacts.items() if one is not None}
+    sizes = {
+        name: language.code_bytes(artefact) for name, artefact in artefacts.items() if artefact is not None
+    }
     return {name: size for name, size in sizes.items() if size is not None}
 
 
 def judged(
-    demand: Demand, own: int | None, reference: int | None, performance: PerformanceResult
+    demand: Demand, submitted: int | None, reference: int | None, performance: PerformanceResult
 ) -> DemandResult:
     """What was found for a demand.
 
     Args:
         demand: of the assignment.
-        own: bytes of machine code of the submission's library.
+        submitted: bytes of machine code of the submission's library.
         reference: those of the reference's.
         performance: the measured speed; where it says nothing, nor does its spread.
     """
     if demand.measure == "code":
-        found = None if own is None or reference is None else own / reference
-        message, verdict = "" if found is not None else NO_CODE, Verdict.NOT_MEASURED
+        measured = None if submitted is None or reference is None else submitted / reference
+        message, verdict = "" if measured is not None else NO_CODE, Verdict.NOT_MEASURED
     else:
         speedups = [case.speedup for case in performance.cases if case.speedup is not None]
-        found, message = (max(speedups) / min(speedups), "") if speedups else (None, performance.message)
+        measured, message = (max(speedups) / min(speedups), "") if speedups else (None, performance.message)
         verdict = performance.verdict
-    if found is not None:
-        verdict = Verdict.PASS if found <= demand.most else Verdict.FAIL
+    if measured is not None:
+        verdict = Verdict.PASS if measured <= demand.most else Verdict.FAIL
     return DemandResult(
         measure=demand.measure,
         verdict=verdict,
         most=demand.most,
         points=demand.points,
-        found=found,
+        found=measured,
         message=message,
     )

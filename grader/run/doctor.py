@@ -35,7 +35,7 @@ class Part:
 
     name: str
     state: State
-    found: str  # what is there, or what was looked for
+    detail: str  # what is there, or what was looked for
     remedy: str = ""  # what to do if it is not there: commands
 
 
@@ -52,7 +52,7 @@ class Diagnosis:
         return all(part.state is not State.MISSING for part in self.parts)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """All parts as plain data for JSON."""
         return {"ready": self.ready, **asdict(self)}
 
 
@@ -68,7 +68,7 @@ def render(diagnosis: Diagnosis) -> str:
     width = max(len(part.name) for part in diagnosis.parts)
     lines = [diagnosis.system, ""]
     for part in diagnosis.parts:
-        lines.append(f"{marks[part.state]}  {part.name:{width}}  {part.found}")
+        lines.append(f"{marks[part.state]}  {part.name:{width}}  {part.detail}")
         lines += [f"    {line}" for line in part.remedy.splitlines()]
     lines += ["", "Ready to grade." if diagnosis.ready else "Not ready: install what is marked !! above."]
     return "\n".join(lines)
@@ -78,8 +78,8 @@ def _compilers() -> tuple[Part, ...]:
     try:
         toolchain: Toolchain = find()
     except ToolchainError as error:
-        what, _, remedy = str(error).partition("\n")
-        return (Part("compiler", State.MISSING, what, remedy),)
+        reason, _, remedy = str(error).partition("\n")
+        return (Part("compiler", State.MISSING, reason, remedy),)
     return (
         Part("nvcc", State.READY, f"{toolchain.version} in {toolchain.root}"),
         Part("g++", State.READY, toolchain.cxx_version),
@@ -92,12 +92,12 @@ def _simulator() -> Part:
     if not program.exists() or not any(folder.glob("libcudart.so.*")):
         return Part("simulator", State.MISSING, f"not built, looked in {folder}", _SIMULATOR)
     try:
-        told = subprocess.run([program, "--simd"], capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run([program, "--simd"], capture_output=True, text=True, timeout=60, check=False)
     except OSError as error:  # made for another kind of processor
         return Part("simulator", State.MISSING, f"does not run: {error}", _SIMULATOR)
-    if told.returncode != 0:
-        return Part("simulator", State.MISSING, f"does not run: {told.stderr.strip()}", _SIMULATOR)
-    return Part("simulator", State.READY, f"built, runs as {told.stdout.partition(',')[0]}")
+    if process.returncode != 0:
+        return Part("simulator", State.MISSING, f"does not run: {process.stderr.strip()}", _SIMULATOR)
+    return Part("simulator", State.READY, f"built, runs as {process.stdout.partition(',')[0]}")
 
 
 def _triton() -> Part:
@@ -113,8 +113,8 @@ def _gpu() -> tuple[Part, ...]:
     listed = ""
     if tool is not None:
         query = [tool, "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
-        told = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
-        listed = "; ".join(told.stdout.splitlines()) if told.returncode == 0 else ""
+        process = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
+        listed = "; ".join(process.stdout.splitlines()) if process.returncode == 0 else ""
     if not listed:
         reason = "none found: correctness is graded on the simulator, performance is not measured"
         driver = loader_path("libcuda.so.1")
@@ -131,9 +131,9 @@ def _gpu() -> tuple[Part, ...]:
 
 def _sandboxes() -> tuple[Part, ...]:
     parts = []
-    for backend in BACKENDS.values():
-        probe = backend().probe()
-        name = f"sandbox {backend.name}"
+    for backend, opened in BACKENDS.items():
+        probe = opened().probe()
+        name = f"sandbox {backend}"
         if probe.usable:
             lacks = f"; does not stop: {', '.join(probe.not_enforced)}" if probe.not_enforced else ""
             parts.append(Part(name, State.READY, probe.version + lacks))
@@ -147,10 +147,10 @@ def _slurm() -> Part:
     if tool is None:
         return Part("Slurm", State.ABSENT, "no sbatch: batches run on this machine")
     try:
-        told = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except subprocess.TimeoutExpired:
         return Part("Slurm", State.ABSENT, "sbatch does not answer: batches run on this machine")
-    if told.returncode != 0:
-        said = (told.stderr.strip().splitlines() or [f"exit code {told.returncode}"])[-1]
-        return Part("Slurm", State.ABSENT, f"batches run on this machine, as sbatch does not work: {said}")
-    return Part("Slurm", State.READY, told.stdout.strip())
+    if process.returncode != 0:
+        reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+        return Part("Slurm", State.ABSENT, f"batches run on this machine, as sbatch does not work: {reason}")
+    return Part("Slurm", State.READY, process.stdout.strip())

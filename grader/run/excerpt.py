@@ -41,8 +41,8 @@ def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines |
 
 def line_of(sources: Mapping[str, bytes], file: str, line: int) -> str:
     """The text of ``line`` of ``file``; empty where ``excerpt`` has nothing."""
-    found = excerpt(sources, file, line)
-    return found.lines[line - found.first] if found else ""
+    lines = excerpt(sources, file, line)
+    return lines.lines[line - lines.first] if lines else ""
 
 
 def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
@@ -60,12 +60,12 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
         return finding.file, finding.line
     pattern = _CALL if host or name.startswith("cuda") else _LAUNCH
     search = re.compile(pattern.format(re.escape(name)), re.MULTILINE)
-    found = [
+    positions = [
         (file, text.count("\n", 0, match.end()) + 1)
         for file, text in ((file, _text(content)) for file, content in sources.items())
         for match in search.finditer(text)
     ]
-    return found[0] if len(found) == 1 else (finding.file, finding.line)
+    return positions[0] if len(positions) == 1 else (finding.file, finding.line)
 
 
 def place_of_call(name: str, sources: Mapping[str, bytes]) -> tuple[str, int]:

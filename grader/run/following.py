@@ -64,11 +64,11 @@ class Following:
         with suppress(ELFError, UnicodeDecodeError, AssertionError, KeyError, ValueError):
             self._host = answer.language.host_code(answer.artefact)
         comment = "#" if answer.language.name == "triton" else "//"
-        text = (one.decode(errors="replace") for one in contents.values())
-        numbers = frozenset[int]().union(*(literals(one, comment) for one in text))
+        text = (content.decode(errors="replace") for content in contents.values())
+        numbers = frozenset[int]().union(*(literals(source, comment) for source in text))
         space = answer.problem.space
         judged = replace(space, allows=lambda *inputs: space.allows(*inputs) and judges(*inputs))
-        self._search = Search(judged, seed, numbers, self._place)
+        self._search = Search(judged, seed, numbers, self._position)
 
     def observe(self, case: Case, answer: Answer) -> None:
         """Keep what a case has reached."""
@@ -81,16 +81,16 @@ class Following:
 
         Nothing is looked for where one of them is wrong: that is to be mended first.
         """
-        whole = usual
+        result = usual
         for _ in range(ROUNDS):
-            if self._search is None or not _right(whole):
+            if self._search is None or not _right(result):
                 break
             cases = self._search.next()
             if not cases:
                 break
             self.cases += cases
-            whole = joined(whole, judged(cases))
-        return whole
+            result = joined(result, judged(cases))
+        return result
 
     @property
     def unreached(self) -> list[UnreachedRecord]:
@@ -105,23 +105,23 @@ class Following:
         }
         return [
             UnreachedRecord(
-                file=one.line.file,
-                line=one.line.line,
-                kernel=one.kernel,
-                side=one.side,
-                constant=one.constant,
+                file=branch.line.file,
+                line=branch.line.line,
+                kernel=branch.kernel,
+                side=branch.side,
+                constant=branch.constant,
             )
-            for one in self._search.unreached(lines)[:UNREACHED]
+            for branch in self._search.unreached(lines)[:UNREACHED]
         ]
 
-    def _place(self, site: Site, coverage: Coverage) -> tuple[Line, Site] | None:
+    def _position(self, site: Site, coverage: Coverage) -> tuple[Line, Site] | None:
         if site.kernel:
             line = coverage.lines[site]
             line = Line(PurePath(line.file).name, line.line)
             return (line, site) if line.file in self._files else None
         for depth, address in enumerate(site.code, 1):
-            if address and (own := self._own_line(address)):
-                return own, Site("", site.code[:depth], site.number)
+            if address and (host_line := self._own_line(address)):
+                return host_line, Site("", site.code[:depth], site.number)
         return None
 
     def _own_line(self, address: int) -> Line | None:

@@ -23,7 +23,6 @@ from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.threads import keep_to_one_thread
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
-from grader.records.placed import placed
 from grader.records.record import (
     BuildResult,
     CheckResult,
@@ -415,8 +414,8 @@ def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> li
         case.model_copy(update={"gaps": [_with_line(gap, sources) for gap in case.gaps]}) for case in cases
     ]
     for index, case in enumerate(cases):
-        if place := placed(case.message):
-            lines = excerpt(sources, place.file, place.line)
+        if case.line:
+            lines = excerpt(sources, case.file, case.line)
             return [*cases[:index], case.model_copy(update={"source": lines}), *cases[index + 1 :]]
     return cases
 

@@ -96,9 +96,9 @@ class PreparedKernel:
             effort=PRECISE if material.precise else UNTIL_CLEAR,
             threads=material.bench.threads,
         )
-        found = measure(timing, goal(self.entry), self.memory)
+        measured = measure(timing, goal(self.entry), self.memory)
         return replace(
-            found, performance=found.performance.model_copy(update={"measure": self.entry.measure})
+            measured, performance=measured.performance.model_copy(update={"measure": self.entry.measure})
         )
 
 
@@ -116,44 +116,48 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     if file_build.partial is not None and not all(map(file_build.partial.lacks, problem.entry_points)):
         build = file_build.partial.build
         notes.append(file_build.partial.note)
-    artefact, found, result = inspected(material, file, build, problem.entry_points, _in_file(material, file))
+    artefact, entries, result = inspected(
+        material, file, build, problem.entry_points, _in_file(material, file)
+    )
     contents = material.submission.contents(file)
-    known: dict[str, Launcher] = {}
+    launchers: dict[str, Launcher] = {}
     missing: dict[str, str] = {}
-    for dtype, wanted, one in zip(
-        problem.by_type or ("",), problem.by_type.values() or (problem,), found, strict=True
+    for dtype, typed, entry_point in zip(
+        problem.by_type or ("",), problem.by_type.values() or (problem,), entries, strict=True
     ):
-        if not one.symbol:
-            missing[dtype] = one.note
+        if not entry_point.symbol:
+            missing[dtype] = entry_point.note
             continue
-        memory = next(iter(known.values())).memory if known else material.language.memory
+        memory = next(iter(launchers.values())).memory if launchers else material.language.memory
         try:
-            called = pointers.called(conduct, Candidate(wanted, contents, artefact, one.symbol), memory)
+            called = pointers.called(
+                conduct, Candidate(typed, contents, artefact, entry_point.symbol), memory
+            )
         except LauncherError as error:
             missing[dtype] = str(error)
             continue
-        known[dtype] = called
-        notes += [one.note, *called.notes]
-    if not known:
+        launchers[dtype] = called
+        notes += [entry_point.note, *called.notes]
+    if not launchers:
         raise NotJudgedError(next(iter(missing.values())), result)
-    return _prepared(entry, problem, known, missing, material.language, artefact, notes, result)
+    return _prepared(entry, problem, launchers, missing, material.language, artefact, notes, result)
 
 
 def _prepared(
     entry: ProblemPoints,
     problem: KernelProblem,
-    known: Mapping[str, Launcher],
+    launchers: Mapping[str, Launcher],
     missing: Mapping[str, str],
     language: Language,
     artefact: Path,
     notes: Sequence[str],
     build: BuildResult,
 ) -> PreparedKernel:
-    first, mine = next(iter(known.values())), entry.in_language(language.name)
-    taken = {dtype: launcher.problem for dtype, launcher in known.items()}
+    first, points = next(iter(launchers.values())), entry.in_language(language.name)
+    taken = {dtype: launcher.problem for dtype, launcher in launchers.items()}
     return PreparedKernel(
         problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
-        entry=mine.with_host_pointers() if first.memory is Memory.HOST else mine,
+        entry=points.with_host_pointers() if first.memory is Memory.HOST else points,
         memory=first.memory,
         language=language,
         artefact=artefact,
@@ -166,8 +170,8 @@ def _prepared(
 def _in_file(material: Material, file: str) -> tuple[str, ...]:
     """The entry points of all problems that are in ``file``."""
     problems = material.assignment.problems.values()
-    kernels = (one for one in problems if isinstance(one, KernelProblem) and one.file == file)
-    return tuple(entry_point for one in kernels for entry_point in one.entry_points)
+    kernels = (other for other in problems if isinstance(other, KernelProblem) and other.file == file)
+    return tuple(entry_point for kernel in kernels for entry_point in kernel.entry_points)
 
 
 KIND = ProblemKind("kernel problem", KernelProblem, prepare, ARRAYS)

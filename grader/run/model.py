@@ -83,8 +83,8 @@ class PreparedModel:
     def combined(self, judged: Judged, checked: Judged, _device: str) -> tuple[CaseResult, ...]:
         """The worse of the two of each case: what a model launches is counted by the simulator alone."""
         return tuple(
-            other if worst((one.verdict, other.verdict)) is not one.verdict else one
-            for one, other in zip(judged.cases, checked.cases, strict=True)
+            other if worst((result.verdict, other.verdict)) is not result.verdict else result
+            for result, other in zip(judged.cases, checked.cases, strict=True)
         )
 
     def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
@@ -126,25 +126,27 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
     check_files(material, problem)
     libraries: dict[Path, tuple[str, ...]] = {}
     needed = {
-        one.entry_point: one for case in problem.cases(material.seed) for one, *_ in problem.needs(case)
+        launcher.entry_point: launcher
+        for case in problem.cases(material.seed)
+        for launcher, *_ in problem.needs(case)
     }
     template = material.assignment.template
-    given = tuple(template / name for name in problem.modules)
-    _check_policy(material, problem.file, given)
+    modules = tuple(template / name for name in problem.modules)
+    _check_policy(material, problem.file, modules)
     candidates: list[Candidate] = []
     for file, launchers in problem.launchers.items():
         build = material.builds[file].full
-        library, found, result = inspected(material, file, build, launchers, launchers)
-        if unfit := [one.note for one in found if one.note]:
+        library, entries, result = inspected(material, file, build, launchers, launchers)
+        if unfit := [entry_point.note for entry_point in entries if entry_point.note]:
             raise NotJudgedError(unfit[0], result)
-        libraries[library] = tuple(one.symbol for one in found)
+        libraries[library] = tuple(entry_point.symbol for entry_point in entries)
         contents = material.submission.contents(file)
         candidates += [
-            Candidate(needed[name], contents, library, one.symbol)
-            for name, one in zip(launchers, found, strict=True)
+            Candidate(needed[name], contents, library, entry_point.symbol)
+            for name, entry_point in zip(launchers, entries, strict=True)
             if name in needed
         ]
-    program = ModelProgram(material.submission.files[problem.file], problem.harness, given)
+    program = ModelProgram(material.submission.files[problem.file], problem.harness, modules)
     return PreparedModel(
         problem=problem,
         entry=entry,
@@ -156,7 +158,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
     )
 
 
-def _check_policy(material: Material, file: str, given: Iterable[Path]) -> None:
+def _check_policy(material: Material, file: str, imports: Iterable[Path]) -> None:
     """Check that the PyTorch file uses nothing but what it may use; one that is no Python uses nothing.
 
     Raises:
@@ -166,7 +168,7 @@ def _check_policy(material: Material, file: str, given: Iterable[Path]) -> None:
         tree = ast.parse(material.submission.files[file].read_bytes(), file)
     except (SyntaxError, ValueError):  # the runner tells where
         return
-    modules = {path.stem: policy.public(ast.parse(path.read_bytes())) for path in given}
+    modules = {path.stem: policy.public(ast.parse(path.read_bytes())) for path in imports}
     review = policy.review(tree, file, modules)
     if review.reasons:
         raise forbidden_use(file, review.reasons, misspelt=review.misspelt)
@@ -181,7 +183,7 @@ def _memory(conduct: Conduct, candidates: Iterable[Candidate]) -> Memory:
     if conduct.material.memory != "auto":
         return Memory(conduct.material.memory)
     try:
-        host = any(pointers.called(conduct, one).memory is Memory.HOST for one in candidates)
+        host = any(pointers.called(conduct, candidate).memory is Memory.HOST for candidate in candidates)
     except LauncherError as error:
         raise NotJudgedError(str(error)) from error
     return Memory.HOST if host else Memory.DEVICE

@@ -26,9 +26,9 @@ class Once(Generic[Result]):
             BaseException: what ``work_out`` raises, here and in the threads that wait for it.
         """
         with self._lock:
-            known = self._results.get(key)
-            result = known or self._results.setdefault(key, Future())
-        if known is None:
+            earlier = self._results.get(key)
+            result = earlier or self._results.setdefault(key, Future())
+        if earlier is None:
             try:
                 result.set_result(work_out())
             except BaseException as error:

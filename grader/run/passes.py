@@ -29,8 +29,8 @@ def passes(cases: Sequence[Case], failed: Collection[str]) -> tuple[tuple[Case, 
     again = next((case.name for case in cases if case.name in failed), "")
     small = sorted((case for case in cases if case.name != again), key=_elements)
     firsts = {case.group: case.name for case in reversed(small)}
-    others = [case.name for case in small if case.name not in firsts.values()]
-    dozen = [*firsts.values(), *others][:DOZEN]
+    further = [case.name for case in small if case.name not in firsts.values()]
+    dozen = [*firsts.values(), *further][:DOZEN]
     parts = (
         tuple(case for case in cases if case.name == again),
         tuple(case for case in cases if case.name in dozen),
@@ -46,14 +46,14 @@ def judged_in_passes(
 
     The cases come back in their order; those that were not run are NOT_MEASURED.
     """
-    whole = Judged(())
+    result = Judged(())
     for part in passes(cases, failed):
-        whole = joined(whole, judge(part))
-        wrong = any(case.verdict is not Verdict.PASS and not case.waived for case in whole.cases)
-        if wrong or any(finding.counts for finding in whole.findings):
+        result = joined(result, judge(part))
+        wrong = any(case.verdict is not Verdict.PASS and not case.waived for case in result.cases)
+        if wrong or any(finding.counts for finding in result.findings):
             break
-    known = {case.name: case for case in whole.cases}
-    return replace(whole, cases=tuple(known.get(case.name) or _not_run(case) for case in cases))
+    by_name = {case.name: case for case in result.cases}
+    return replace(result, cases=tuple(by_name.get(case.name) or _not_run(case) for case in cases))
 
 
 def _not_run(case: Case) -> CaseResult:
@@ -66,17 +66,17 @@ def _elements(case: Case) -> int:
     return prod(max(1, size) for size in case.sizes.values())
 
 
-def joined(one: Judged, other: Judged) -> Judged:
+def joined(first: Judged, other: Judged) -> Judged:
     """What two parts of the cases showed, in this order."""
-    findings = tuple(dict.fromkeys((*one.findings, *other.findings)))
-    hints = {(hint.file, hint.line, hint.kernel): hint for hint in (*one.hints, *other.hints)}
-    waived = {**one.waived, **other.waived}
+    findings = tuple(dict.fromkeys((*first.findings, *other.findings)))
+    hints = {(hint.file, hint.line, hint.kernel): hint for hint in (*first.hints, *other.hints)}
+    waived = {**first.waived, **other.waived}
     return Judged(
-        cases=(*one.cases, *other.cases),
+        cases=(*first.cases, *other.cases),
         findings=findings,
         waived={finding: reason for finding, reason in waived.items() if finding not in findings},
         hints=tuple(hints.values()),
-        printed=one.printed + other.printed,
-        summary="" if one.cases else other.summary,
-        machine_failed=one.machine_failed or other.machine_failed,
+        printed=first.printed + other.printed,
+        summary="" if first.cases else other.summary,
+        machine_failed=first.machine_failed or other.machine_failed,
     )

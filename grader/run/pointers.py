@@ -66,24 +66,24 @@ def called(conduct: Conduct, candidate: Candidate, memory: Memory | None = None)
     material = conduct.material
     language, problem = material.language, candidate.problem
     if material.memory != "auto" or memory is not None:
-        asked = memory or Memory(material.memory)
-        return _under_its_symbol(language.launcher(problem, candidate.contents, asked), candidate)
-    known: dict[Memory, Launcher] = {}
+        chosen = memory or Memory(material.memory)
+        return _under_its_symbol(language.launcher(problem, candidate.contents, chosen), candidate)
+    launchers: dict[Memory, Launcher] = {}
     refused: dict[Memory, LauncherError] = {}
     for kind in Memory:
         try:
             launcher = language.launcher(problem, candidate.contents, kind)
-            known[kind] = _under_its_symbol(launcher, candidate)
+            launchers[kind] = _under_its_symbol(launcher, candidate)
         except LauncherError as error:
             refused[kind] = error
-    if not known:
+    if not launchers:
         raise refused[Memory.DEVICE]
-    place = problem.id, candidate.artefact, candidate.symbol  # which a model problem may ask for, too
-    tried = material.trials.of(place, lambda: _tried(conduct, candidate, known))
+    key = problem.id, candidate.artefact, candidate.symbol  # which a model problem may ask for, too
+    tried = material.trials.of(key, lambda: _tried(conduct, candidate, launchers))
     best = min(tried, key=lambda kind: tried[kind])
     if Memory.DEVICE in refused and tried[best] is Outcome.MISTAKEN:
         raise refused[Memory.DEVICE]
-    launcher = known[best]
+    launcher = launchers[best]
     notes = () if tried[best] is Outcome.RIGHT and best is Memory.DEVICE else (_note(problem, tried, best),)
     return replace(launcher, notes=(*notes, *launcher.notes))
 
@@ -93,16 +93,16 @@ def _under_its_symbol(launcher: Launcher, candidate: Candidate) -> Launcher:
 
 
 def _tried(
-    conduct: Conduct, candidate: Candidate, known: Mapping[Memory, Launcher]
+    conduct: Conduct, candidate: Candidate, launchers: Mapping[Memory, Launcher]
 ) -> Mapping[Memory, Outcome]:
     """What came of each way, device pointers first: of these alone where they work.
 
     A second case is tried where the first one tells nothing apart: a launcher may refuse small sizes.
     """
-    tried = dict.fromkeys(known, Outcome.ENDED)
+    tried = dict.fromkeys(launchers, Outcome.ENDED)
     for case in _small(conduct.material, candidate.problem):
         tried = {}
-        for memory, launcher in known.items():
+        for memory, launcher in launchers.items():
             conduct.begin(f"{candidate.problem.id} on the sim, with {memory} pointers: {case.name}")
             tried[memory] = _outcome(conduct, candidate, launcher, case)
             if tried[memory] is Outcome.RIGHT:

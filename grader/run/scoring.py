@@ -114,7 +114,7 @@ def score_problem(
         for name in groups
         if name in graded
     }
-    kept = {
+    partial = {
         name: _right_outputs([case for case in counted if case.group == name])
         for name, verdict in verdicts.items()
         if entry.per_output and verdict is Verdict.FAIL
@@ -125,7 +125,7 @@ def score_problem(
         {**verdicts, MEMORY_GROUP: memory},
         performance.verdict,
         _speed_points(entry, performance),
-        kept,
+        partial,
         demands,
         lacking=any(case.gaps for case in counted),
     )
@@ -176,14 +176,14 @@ def _score(
     verdicts: Mapping[str, Verdict],
     performance: Verdict,
     speed_points: float,
-    kept: Mapping[str, float] | None = None,
+    partial: Mapping[str, float] | None = None,
     demands: Sequence[DemandResult] = (),
     *,
     lacking: bool = False,
 ) -> ProblemScore:
     """The score from the verdicts of all groups.
 
-    ``kept``: what share of its points a failed one keeps; ``lacking``: whether the simulator could not run
+    ``partial``: what share of its points a failed one keeps; ``lacking``: whether the simulator could not run
     what a case reached.
     """
     shares = _shares(entry.correctness, group_points, tuple(verdicts))
@@ -194,7 +194,7 @@ def _score(
         correctness = performance = Verdict.UNTRUSTED
         verdicts = dict.fromkeys(verdicts, Verdict.UNTRUSTED)
     parts = {name: 1.0 if verdict in _EARNING else 0.0 for name, verdict in verdicts.items()}
-    parts |= {name: part for name, part in (kept or {}).items() if verdicts[name] is Verdict.FAIL}
+    parts |= {name: part for name, part in (partial or {}).items() if verdicts[name] is Verdict.FAIL}
     earned = sum(shares[name] * part for name, part in parts.items())
     decided = sum(shares[name] for name, verdict in verdicts.items() if verdict.decided)
     if performance.decided and correctness.decided:
@@ -202,11 +202,11 @@ def _score(
         if correctness in _EARNING:
             earned += speed_points
     if correctness.decided:
-        decided += sum(one.points for one in demands if one.verdict.decided)
+        decided += sum(demand.points for demand in demands if demand.verdict.decided)
     if correctness in _EARNING:
-        earned += sum(one.points for one in demands if one.verdict in _EARNING)
+        earned += sum(demand.points for demand in demands if demand.verdict in _EARNING)
     return ProblemScore(
-        verdict=_overall(correctness, [performance, *(one.verdict for one in demands)]),
+        verdict=_overall(correctness, [performance, *(demand.verdict for demand in demands)]),
         correctness=correctness,
         points=_points(earned, decided, entry.possible),
         groups=tuple(
@@ -221,11 +221,13 @@ def _score(
     )
 
 
-def _overall(correctness: Verdict, others: Iterable[Verdict]) -> Verdict:
+def _overall(correctness: Verdict, verdicts: Iterable[Verdict]) -> Verdict:
     """A problem passes if it is right and nothing else that was measured of it fails."""
     if correctness is not Verdict.PASS:
         return correctness
-    return worst((correctness, *(one for one in others if one not in {*_EARNING, Verdict.NOT_MEASURED})))
+    return worst(
+        (correctness, *(verdict for verdict in verdicts if verdict not in {*_EARNING, Verdict.NOT_MEASURED}))
+    )
 
 
 def _shares(
@@ -237,13 +239,13 @@ def _shares(
     the whole is always given.
     """
     named = {name: group_points[name] for name in groups if name in group_points}
-    others = [name for name in groups if name not in named]
-    if not others and not any(named.values()):
+    unnamed = [name for name in groups if name not in named]
+    if not unnamed and not any(named.values()):
         return dict.fromkeys(groups, correctness / len(groups))
-    if not others:
+    if not unnamed:
         scale = correctness / sum(named.values())
         return {name: points * scale for name, points in named.items()}
-    rest = (correctness - sum(named.values())) / len(others)
+    rest = (correctness - sum(named.values())) / len(unnamed)
     return {name: named.get(name, rest) for name in groups}
 
 

@@ -27,15 +27,15 @@ def typical(cases: Sequence[Case], timed: Sequence[Case]) -> frozenset[str]:
     """
     by_hand = [case for case in cases if case.group != MAGNITUDES] or cases
     closest = {
-        min(by_hand, key=lambda case: _distance(case, one)).name
-        for one in timed
-        if all(case.sizes.keys() == one.sizes.keys() for case in cases)
+        min(by_hand, key=lambda case: _distance(case, shape)).name
+        for shape in timed
+        if all(case.sizes.keys() == shape.sizes.keys() for case in cases)
     }
     return frozenset(closest or (case.name for case in cases))
 
 
-def _distance(one: Case, other: Case) -> float:
-    pairs = [(size, other.sizes[name]) for name, size in one.sizes.items()]
-    doublings = sum(abs(log2((1 + mine) / (1 + yours))) for mine, yours in pairs)
-    unlike = sum((mine % ALIGNED == 0) != (yours % ALIGNED == 0) for mine, yours in pairs)
-    return doublings + 2 * unlike + (one.dtype != other.dtype) + (one.function != other.function)
+def _distance(first: Case, other: Case) -> float:
+    pairs = [(size, other.sizes[name]) for name, size in first.sizes.items()]
+    doublings = sum(abs(log2((1 + size) / (1 + yours))) for size, yours in pairs)
+    unlike = sum((size % ALIGNED == 0) != (yours % ALIGNED == 0) for size, yours in pairs)
+    return doublings + 2 * unlike + (first.dtype != other.dtype) + (first.function != other.function)

@@ -12,14 +12,16 @@ from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import SandboxError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from grader.sandbox.sandbox import Sandbox
 
-BACKENDS: dict[str, type[DockerSandbox | BubblewrapSandbox | ProcessSandbox]] = {
+BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "docker": DockerSandbox,
     "bubblewrap": BubblewrapSandbox,
     "process": ProcessSandbox,
 }
-"""All back-ends, the strongest first."""
+"""All back-ends by their names, the strongest first."""
 
 
 def select(name: str = "auto") -> Sandbox:
@@ -37,12 +39,12 @@ def select(name: str = "auto") -> Sandbox:
         )
     leftovers.sweep()
     cgroup.sweep()
-    for backend in BACKENDS.values():
-        if name in ("auto", backend.name):
-            sandbox: Sandbox = backend()
+    for backend, opened in BACKENDS.items():
+        if name in ("auto", backend):
+            sandbox = opened()
             probe = sandbox.probe()
             if probe.usable:
                 return sandbox
-            if name == sandbox.name:
+            if name == backend:
                 raise SandboxError(f"The {name} sandbox does not work on this machine.\n{probe.remedy}")
     raise SandboxError(f"No sandbox works on this machine.\n{ProcessSandbox().probe().remedy}")

@@ -124,7 +124,7 @@ class Statistics:
 
     @property
     def kernel_seconds(self) -> float:
-        """Of wall time in the launches."""
+        """How many seconds of wall time the launches took."""
         return self.nanoseconds / 1e9
 
 
@@ -199,14 +199,14 @@ class Simulator:
         self, options: Options | None = None, *, device_bytes: int = 4 << 30, shared_bytes: int = 1 << 30
     ) -> None:
         check_installed()
-        ours, theirs = socket.socketpair()
+        socket_here, socket_there = socket.socketpair()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - what it says belongs to its death
-        with theirs:
-            self._socket = ours
+        with socket_there:
+            self._socket = socket_here
             self._socket.settimeout(_TICK_SECONDS)
             self._process = subprocess.Popen(
-                [str(_EXECUTABLE), str(theirs.fileno()), str(device_bytes), str(shared_bytes)],
-                pass_fds=[theirs.fileno()],
+                [str(_EXECUTABLE), str(socket_there.fileno()), str(device_bytes), str(shared_bytes)],
+                pass_fds=[socket_there.fileno()],
                 stdin=subprocess.DEVNULL,
                 stderr=self._stderr,
             )
@@ -255,10 +255,10 @@ class Simulator:
 
     def client_socket(self) -> socket.socket:
         """A fresh socket for one program, which finds its number in the variable ``SOCKET_VARIABLE``."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._ask("add_client", descriptor=theirs.fileno())
-        return ours
+        socket_here, socket_there = socket.socketpair()
+        with socket_there:
+            self._ask("add_client", descriptor=socket_there.fileno())
+        return socket_here
 
     def load(self, path: Path) -> int:
         """Take the device code of an object or library as what programs may run; returns how many PTX images.
@@ -443,14 +443,14 @@ class Simulator:
         view, rest = memoryview(buffer), memoryview(buffer)
         while rest:
             try:
-                got = self._socket.recv_into(rest)
+                received = self._socket.recv_into(rest)
             except TimeoutError:
                 if expired():
                     raise _ExpiredError from None
                 continue
-            if got == 0:
+            if received == 0:
                 raise ConnectionError("end of stream")
-            rest = rest[got:]
+            rest = rest[received:]
         return view
 
     def _idle_for_long(self) -> Callable[[], bool]:

@@ -94,7 +94,7 @@ class Reached:
     host: tuple[ReachedHostSite, ...]
 
     def coverage(self) -> Coverage:
-        """The same, by site."""
+        """What kernels and host code have reached, by site."""
         ways: dict[Site, frozenset[Way]] = {}
         comparisons: dict[Site, Met] = {}
         lines: dict[Site, Line] = {}

@@ -57,7 +57,7 @@ def simulate(
     all_configs: bool = False,
     budget: int | None = None,
     seconds: float | None = None,
-    told: Sequence[str] = (),
+    shown_argv: Sequence[str] = (),
 ) -> int:
     """Run ``argv`` on the sim and print what the checkers saw to stderr.
 
@@ -71,7 +71,7 @@ def simulate(
         budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None; a fifth of them if
             none of its warps ends or passes a barrier meanwhile.
         seconds: of wall time, after which the program is ended; never if None.
-        told: what the JSON names in place of ``argv``, if it was built of that.
+        shown_argv: what the JSON names in place of ``argv``, if it was built of that.
 
     Returns:
         The program's exit code (128 + n for signal n), or 86 if it is 0 and there are errors found, 2 if the
@@ -104,11 +104,11 @@ def simulate(
     sys.stderr.write(describe(findings, gaps))
     if ended:
         sys.stderr.write(f"grader: {ended}\n")
-    found = any(finding.severity is Severity.ERROR for finding in findings)
-    exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if found else 0)
+    has_errors = any(finding.severity is Severity.ERROR for finding in findings)
+    exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if has_errors else 0)
     if json_path is not None:
         record = {
-            "program": list(told or argv),
+            "program": list(shown_argv or argv),
             "exit_code": exit_code,
             "ended": ended,  # by us, and why
             "launches": dict(kernels),
@@ -182,10 +182,10 @@ def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
     """The report for people, a line or two per finding; empty if there is nothing to say."""
     lines = []
     for finding in findings:
-        place = f"{finding.file}:{finding.line}: " if finding.file else ""
+        position = f"{finding.file}:{finding.line}: " if finding.file else ""
         kernel = f" in {finding.kernel}" if finding.kernel else ""
         warning = "warning: " if finding.severity is Severity.WARNING else ""
-        lines.append(f"{place}{warning}{finding.tool}: {finding.kind}{kernel}: {sentence(finding)}")
+        lines.append(f"{position}{warning}{finding.tool}: {finding.kind}{kernel}: {sentence(finding)}")
     lines += [f"not simulated: {gap}" for gap in gaps]
     if findings:
         lines.append(f"{len(findings)} finding{'s' if len(findings) > 1 else ''}")

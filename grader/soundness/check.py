@@ -323,8 +323,8 @@ def wrong_kernels(examination: Examination) -> Iterator[Row]:
     try:
         rows = table(examination.assignment)
         problems = kernel_problems(examination.assignment)
-        known = {*problems, *_programs(examination.assignment)}
-        strange = [mutant.id for mutant in rows if mutant.problem not in known]
+        ids = {*problems, *_programs(examination.assignment)}
+        strange = [mutant.id for mutant in rows if mutant.problem not in ids]
         if strange:
             yield Row("mutants", False, f"of no kernel problem and no program: {', '.join(strange)}")
         for name, killers in examination.references.items():

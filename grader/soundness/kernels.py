@@ -153,7 +153,7 @@ def right_programs(assignment: Assignment) -> tuple[RightKernel, ...]:
     ]
     programs = [problem for problem in graded if isinstance(problem, ProgramProblem)]
     with collect(assignment.reference, {file for problem in programs for file in problem.files}) as reference:
-        made = []
+        programs_of_reference = []
         for problem in programs:
             files: dict[str, str] = {}
             for file in problem.sources:
@@ -161,5 +161,5 @@ def right_programs(assignment: Assignment) -> tuple[RightKernel, ...]:
                     raise AssignmentError(f"{assignment.reference} has no {file}, which {problem.id} needs.")
                 needed = reachable(file, reference.contents(file))
                 files |= {name: content.decode(errors="replace") for name, content in needed.items()}
-            made.append(RightKernel("reference", problem, files))
-    return tuple(made)
+            programs_of_reference.append(RightKernel("reference", problem, files))
+    return tuple(programs_of_reference)

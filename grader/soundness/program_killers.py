@@ -65,10 +65,10 @@ class ProgramKillers:
         if build.artefact is None:
             raise AssignmentError(f"{program.id} does not compile: {build.log}")
         self._original = of_program(build.artefact)
-        found = self._tried(build.artefact)
-        if found.status is Status.KILLED:
-            raise AssignmentError(f"{program.id} is not right: {found.case}: {found.text}")
-        self._reported_anyway = frozenset({found.text} - {""})
+        outcome = self._tried(build.artefact)
+        if outcome.status is Status.KILLED:
+            raise AssignmentError(f"{program.id} is not right: {outcome.case}: {outcome.text}")
+        self._reported_anyway = frozenset({outcome.text} - {""})
 
     def built(self, texts: Sequence[Mapping[str, str]]) -> list[Build]:
         """Versions of the program, each from its files."""

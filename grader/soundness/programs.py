@@ -77,7 +77,9 @@ def _variants(
 
 def _mutants(assignment: Assignment, problem: ProgramProblem, graded: Graded) -> tuple[bool | None, str]:
     try:
-        edited = {one: one.text(assignment) for one in table(assignment) if one.problem == problem.id}
+        edited = {
+            mutant: mutant.text(assignment) for mutant in table(assignment) if mutant.problem == problem.id
+        }
     except (AssignmentError, ValueError, OSError) as error:
         return False, str(error)
     passing = []

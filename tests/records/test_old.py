@@ -26,6 +26,14 @@ def case(**content: object) -> CaseResult:
     return CaseResult.model_validate({"name": "c", "group": "g", "verdict": "FAIL", **content})
 
 
+def test_a_case_knows_the_place_that_its_message_begins_with() -> None:
+    old = case(message="a.py:2: ValueError: no")
+    assert (old.file, old.line, old.message) == ("a.py", 2, "a.py:2: ValueError: no")
+    new = case(message="a.py:2: ValueError: no", file="b.py", line=5)
+    assert (new.file, new.line) == ("b.py", 5)
+    assert CaseResult.model_validate_json(old.model_dump_json()) == old
+
+
 def test_a_race_knows_its_accesses_and_keeps_its_sentence() -> None:
     old = finding("race_shared", RACE, places=[{"file": "k.cu", "line": 9}, {"file": "k.cu", "line": 7}])
     assert [(place.thread, place.block, place.does) for place in old.places] == [

@@ -81,8 +81,8 @@ def test_what_is_waived_is_no_cause() -> None:
 def test_cases_that_say_the_same_are_told_together() -> None:
     first, second = alike(wrong(problem(samples.raced())))
     assert first.case.name == "37 x 1000"
-    assert first.others == ()
-    assert (second.case.name, second.others) == ("38 x 1000", ("39 x 1000",))
+    assert first.repeats == ()
+    assert (second.case.name, second.repeats) == ("38 x 1000", ("39 x 1000",))
 
 
 def test_causes_that_differ_in_numbers_have_one_theme() -> None:

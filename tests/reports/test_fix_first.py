@@ -72,7 +72,7 @@ def test_no_report_is_decided_by_a_text(
 ) -> None:
     def decided(problem: ProblemResult) -> list[tuple[object, ...]]:
         return [
-            (fix.kind, fix.place, fix.more, fix.example, fix.ended, [one.line for one in fix.accesses])
+            (fix.kind, fix.location, fix.more, fix.example, fix.ended, [one.line for one in fix.accesses])
             for fix in fixes(problem)
         ]
 
@@ -103,6 +103,30 @@ def test_no_report_is_decided_by_a_text(
         scores = (problem.points, problem.correctness.groups, [check.verdict for check in problem.checks])
         whole = graded[name]
         assert scores == (whole.points, whole.correctness.groups, [check.verdict for check in whole.checks])
+
+
+@pytest.mark.parametrize("ending", ["usual", "not begun"])
+def test_the_place_of_an_error_in_python_is_no_part_of_its_text(ending: str) -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["summary"] = "not begun" * (ending == "not begun")
+    content["correctness"]["cases"] = [
+        {
+            "name": f"{number} rows",
+            "group": "short rows",
+            "verdict": "FAIL",
+            "ending": ending,
+            "diagnoses": [],
+            "message": f"k.py:{number}: ValueError: no",
+            "file": "k.py",
+            "line": number,
+        }
+        for number in (2, 4)
+    ]
+    fix = fixes(result(content))[0]
+    assert (fix.fault, fix.location) == ("ValueError: no", "k.py:2")
+    nothing_said = fixes(nameless(result(content)))[0]
+    assert nothing_said.fault == f"ended {ending}"
+    assert (nothing_said.location, nothing_said.more) == (fix.location, fix.more)
 
 
 def test_a_launch_that_fails_in_some_cases_costs_nothing_beside_them(
@@ -146,7 +170,7 @@ def test_numbers_that_are_wrong_in_program_order_come_before_streams_and_behind_
     content["checks"] = [{"tool": "racecheck", "verdict": "FAIL", "findings": findings}]
     first, numbers, last = fixes(result(content))
     assert (first.kind, numbers.kind, last.kind) == ("budget", "", "race_stream")
-    assert numbers.what == "The last elements of a row are not written"
+    assert numbers.fault == "The last elements of a row are not written"
     content["correctness"]["cases"][0]["schedule"] = "streams as late as their events allow"
     assert [fix.kind for fix in fixes(result(content))] == ["race_stream", "budget", ""]
 
@@ -182,7 +206,7 @@ def test_a_question_of_the_diagnosis_is_what_to_do() -> None:
     )
     content["correctness"]["cases"][1]["diagnosis"] = "no known cause"
     (fix,) = fixes(result(content))
-    assert fix.what == "ln_res: each row is off by a factor of its own"
+    assert fix.fault == "ln_res: each row is off by a factor of its own"
     assert fix.do == "Is the sum that it is divided by wrong?"
 
 
@@ -224,10 +248,13 @@ def test_a_file_that_is_missing_or_that_nobody_began_says_what_to_do() -> None:
     assert fixes(result(missing))[0].lines == ("k.cu is missing", "Found kernel.cu: rename it to k.cu.")
     content = samples.raced()
     content["correctness"]["summary"] = "nothing was written: the output still holds what was there before"
-    assert fixes(result(content))[0].what == "Nothing was written"
-    content["correctness"]["summary"] = (
-        "a.py:2: forward is still to be written; a.py:4: loss is still to be written"
-    )
+    assert fixes(result(content))[0].fault == "Nothing was written"
+    bodies = ("a.py:2: forward is still to be written", "a.py:4: loss is still to be written")
+    content["correctness"]["summary"] = "; ".join(bodies)
+    content["correctness"]["cases"] = [
+        {"name": body, "group": "short rows", "verdict": "FAIL", "message": body}
+        for body in (*bodies, bodies[0])
+    ]
     assert fixes(result(content))[0].lines == (
         "forward is still to be written",
         "a.py:2  (also at a.py:4)",
@@ -241,7 +268,7 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
     (fix,) = fixes(result(content))
     assert fix.lines == ("The code died of SIGSEGV on the host", "in 37 x 1000")
     content["correctness"]["cases"][0]["message"] = "cudaErrorIllegalAddress: _Z3kerPf, /tmp/k.cu:3"
-    assert fixes(result(content))[0].what == "cudaErrorIllegalAddress: ker, k.cu:3"
+    assert fixes(result(content))[0].fault == "cudaErrorIllegalAddress: ker, k.cu:3"
 
 
 @pytest.mark.parametrize("diagnosis", ["y: 1 of 1025 elements were never written", "nothing was written"])
@@ -274,7 +301,7 @@ def test_what_is_sure_of_few_cases_does_not_speak_for_many(others: int, said: st
     first = content["correctness"]["cases"][0] | {"diagnosis": "not divided by the sum"}
     other = first | {"diagnosis": "each row is off by a factor of its own: is the sum wrong?"}
     content["correctness"]["cases"] = [first, *(other | {"name": str(n)} for n in range(others))]
-    assert fixes(result(content))[0].what.startswith(said)
+    assert fixes(result(content))[0].fault.startswith(said)
 
 
 def test_only_what_lost_points_is_to_be_mended() -> None:
@@ -282,7 +309,7 @@ def test_only_what_lost_points_is_to_be_mended() -> None:
     assert fixes(result(samples.failed_machine())) == ()
     assert fixes(result(samples.timed())) == ()
     (slow,) = fixes(result(samples.timed(speedup=3.0)))
-    assert slow.what == "Right, but too slow"
+    assert slow.fault == "Right, but too slow"
     assert slow.do == "It is 3.00x as fast as the baseline, the target is 6.5x."
     content = samples.timed(speedup=3.0)
     content["performance"]["measure"] = "share_of_limit"
@@ -330,13 +357,13 @@ def test_other_gaps_have_a_remedy_too(gap: dict[str, str], what: str, do: str) -
     content = samples.lacking()
     content["correctness"]["cases"][1]["gaps"] = [gap]
     (undecided,) = fixes(result(content))
-    assert undecided.what.endswith(what)
+    assert undecided.fault.endswith(what)
     assert undecided.do.startswith(do)
 
 
 def test_a_demand_that_is_not_met_is_what_to_mend() -> None:
     (fix,) = fixes(result(samples.demanding()))
-    assert fix.what == "Right, but the code is too large"
+    assert fix.fault == "Right, but the code is too large"
     assert fix.do == "It has 1.72 times the reference's bytes of machine code, of at most 1.5."
 
 

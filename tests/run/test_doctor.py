@@ -46,7 +46,7 @@ def test_slurm_is_ready_where_sbatch_works(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     (part,) = (part for part in examine().parts if part.name == "Slurm")
     assert part.state is state
-    assert found in part.found
+    assert found in part.detail
 
 
 def test_a_missing_compiler_shows_the_command_and_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_a_simulator_that_does_not_run_here_is_not_ready(
     monkeypatch.setattr(doctor, "__file__", str(tmp_path / "run" / "doctor.py"))
     part = doctor._simulator()
     assert part.state is State.MISSING
-    assert said in part.found
+    assert said in part.detail
     assert "pip install" in part.remedy
 
 

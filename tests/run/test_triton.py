@@ -235,7 +235,7 @@ def test_a_kernel_that_does_not_compile_is_told_with_its_own_line(
     )
     first = fix_first(problem)
     assert first is not None
-    assert first.what.startswith("The kernel forward does not compile: ")
+    assert first.fault.startswith("The kernel forward does not compile: ")
     assert first.text.strip().startswith("value = tl.load(1.5 * x")
 
 

@@ -151,17 +151,17 @@ def _expectation(data: Inputs, gradient: Callable[[Inputs, float], Candidate]) -
     return Expectation((gradient(data, 0.0),), further=lambda: (gradient(data, EPSILON),))
 
 
-def _exact(data: Inputs, epsilon: float, which: int) -> Array:
+def _exact(data: Inputs, epsilon: float, index: int) -> Array:
     """One of the gradients of input, scale and bias in float64."""
     root = 1 / np.sqrt(data.wide("vars")[:, None] + epsilon)
     arrays = (*(data.wide(name) for name in ("out_grad", "inp")), data.wide("means")[:, None], root)
     incoming, rows, means, roots = (torch.from_numpy(array) for array in arrays)
     scale, shift = (torch.from_numpy(data.wide(name)) for name in ("gamma", "betta"))
-    asked = tuple(number == which for number in range(3))
+    output_mask = tuple(number == index for number in range(3))
     gradients = torch.ops.aten.native_layer_norm_backward(
-        incoming, rows, (rows.shape[1],), means, roots, scale, shift, asked
+        incoming, rows, (rows.shape[1],), means, roots, scale, shift, output_mask
     )
-    gradient: Array = gradients[which].numpy()
+    gradient: Array = gradients[index].numpy()
     return gradient
 
 

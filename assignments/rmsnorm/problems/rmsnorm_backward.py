@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
+    from grader.problems.dtypes import Precision
+
     Array = NDArray[np.float64]
     Bug = Callable[[Inputs], Mapping[str, Array]]
 
@@ -133,7 +135,7 @@ def _rounded(values: Array, case: Case) -> Array:
     return values.astype(DTYPES[case.dtype].storage).astype(np.float64)
 
 
-def _dweight_of(terms: Array, precision: bounds.Precision) -> Candidate:
+def _dweight_of(terms: Array, precision: Precision) -> Candidate:
     """The sum over the rows of ``terms`` [rows, hidden]."""
     dweight = terms.sum(axis=0)
     other_side = 8 * precision.word * np.abs(terms).max(axis=0)

@@ -163,7 +163,7 @@ def _output(comparison: Comparison) -> OutputResult:
         nan=comparison.nan,
         infinite=comparison.infinite,
         first_bad=[
-            BadElement(index=list(element.index), expected=value(element.expected), got=value(element.got))
+            BadElement(index=list(element.index), expected=value(element.expected), got=value(element.actual))
             for element in comparison.first_bad
         ],
     )

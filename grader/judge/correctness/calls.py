@@ -34,17 +34,19 @@ def case_call(
         launches: who looks at the launches of a model.
     """
     if isinstance(problem, ModelProblem):
-        given = named_arguments(inputs)
+        in_order = named_arguments(inputs)
         needs = needed_calls(problem, case, seconds, memory)
         shown = tuple(
-            one for one in given if not (isinstance(one, ScalarArgument) and one.name == written.SEED)
+            argument
+            for argument in in_order
+            if not (isinstance(argument, ScalarArgument) and argument.name == written.SEED)
         )
         return Call(case.function, shown, seconds, memory, schedule, needs=needs, launches=launches)
     assert isinstance(problem, KernelProblem)
     launcher = problem.launcher(case)
-    given = arguments(launcher, case, inputs)
+    in_order = arguments(launcher, case, inputs)
     queued = {**case.queued, **_changed(launcher, case, inputs)} if case.queued else {}
-    return Call(launcher.entry_point, given, seconds, memory, schedule, case.staged, queued)
+    return Call(launcher.entry_point, in_order, seconds, memory, schedule, case.staged, queued)
 
 
 def _changed(launcher: KernelProblem, case: Case, inputs: Inputs) -> dict[str, Scalar]:
@@ -60,36 +62,36 @@ def _changed(launcher: KernelProblem, case: Case, inputs: Inputs) -> dict[str, S
 
 def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argument, ...]:
     """The arguments of a launcher in its order."""
-    made: list[Argument] = []
+    in_order: list[Argument] = []
     for parameter in problem.parameters:
         name = parameter.name
         if isinstance(parameter, ScalarParameter):
-            made.append(ScalarArgument(name, parameter.ctype, inputs.scalars[name]))
+            in_order.append(ScalarArgument(name, parameter.ctype, inputs.scalars[name]))
         elif isinstance(parameter, ArrayParameter):
             if parameter.role is Role.OUTPUT:
-                made.append(ArrayArgument(name, parameter.dtype, inputs.outputs[name], None))
+                in_order.append(ArrayArgument(name, parameter.dtype, inputs.outputs[name], None))
             else:
                 data = inputs.arrays[name]
                 shape = () if data is None else data.shape
                 constant = parameter.role is Role.INPUT
-                made.append(
+                in_order.append(
                     ArrayArgument(name, parameter.dtype, shape, data, null=data is None, constant=constant)
                 )
         else:
-            streams = sum(isinstance(argument, StreamArgument) for argument in made)
-            made.append(StreamArgument(name, 0 if case.same_stream else streams))
-    return tuple(made)
+            streams = sum(isinstance(argument, StreamArgument) for argument in in_order)
+            in_order.append(StreamArgument(name, 0 if case.same_stream else streams))
+    return tuple(in_order)
 
 
 def named_arguments(inputs: Inputs) -> tuple[Argument, ...]:
     """All arrays, outputs and scalars of a case, which a function of a harness takes by name."""
-    made: list[Argument] = []
+    named: list[Argument] = []
     for name, data in inputs.arrays.items():
         dtype, shape = ("float32", ()) if data is None else (str(data.dtype), data.shape)
-        made.append(ArrayArgument(name, dtype, shape, data, null=data is None))
-    made += [ArrayArgument(name, "float32", shape, None) for name, shape in inputs.outputs.items()]
+        named.append(ArrayArgument(name, dtype, shape, data, null=data is None))
+    named += [ArrayArgument(name, "float32", shape, None) for name, shape in inputs.outputs.items()]
     return (
-        *made,
+        *named,
         *(ScalarArgument(name, type(value).__name__, value) for name, value in inputs.scalars.items()),
     )
 

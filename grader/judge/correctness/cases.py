@@ -81,9 +81,11 @@ class Excuse:
     def explains(self, answers: Sequence[Answer]) -> bool:
         """Whether all that went wrong in ``answers``, and something did, is excused."""
         kinds = [counting_kinds(answer) for answer in answers]
-        return any(seen & self.kinds for seen in kinds) and all(
-            all(kind in self.kinds or KINDS[kind].consequence for kind in seen) if seen else answer.usable
-            for seen, answer in zip(kinds, answers, strict=True)
+        return any(kinds_of_call & self.kinds for kinds_of_call in kinds) and all(
+            all(kind in self.kinds or KINDS[kind].consequence for kind in kinds_of_call)
+            if kinds_of_call
+            else answer.usable
+            for kinds_of_call, answer in zip(kinds, answers, strict=True)
         )
 
 
@@ -142,7 +144,7 @@ def judge(
     results: list[CaseResult] = []
     answers: list[Answer] = []
     counts: list[LineCount] = []
-    found = _Findings()
+    findings = _Findings()
     previous: Mapping[str, NDArray[np.generic]] | None = None
     endings = Endings()
     doubtful: dict[int, Case] = {}
@@ -161,7 +163,7 @@ def judge(
                 continue
             if outcome.wrong is not None:
                 doubtful[len(results)] = outcome.wrong
-            result = found.take(case, outcome.result, outcome.answers, excuse)
+            result = findings.take(case, outcome.result, outcome.answers, excuse)
             results.append(result)
             answers += outcome.answers
             observe(case, outcome.answers[0])
@@ -169,18 +171,21 @@ def judge(
                 counts += (count for answer in outcome.answers for count in answer.counts)
             previous = outcome.last.arrays
             endings.take(result, outcome.last)
-    if found.outside is not None:
-        call = exchange.call(problem, found.outside, seconds, memory, Schedule.OVERFLOW)
-        found.add(_overflows(call, found.outside, open_session))
+    if findings.outside is not None:
+        call = exchange.call(problem, findings.outside, seconds, memory, Schedule.OVERFLOW)
+        findings.add(_overflows(call, findings.outside, open_session))
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
-    if any(_right_alone(calling, one, open_session, schedules[0]) for one in first_and_last):
+    if any(_right_alone(calling, doubted, open_session, schedules[0]) for doubted in first_and_last):
         results = [
-            _noted(one, exchange.changed) if place in doubtful else one for place, one in enumerate(results)
+            _noted(result, exchange.changed) if index in doubtful else result
+            for index, result in enumerate(results)
         ]
     return Judged(
         cases=tuple(results),
-        findings=tuple(found.counting),
-        waived={finding: reason for finding, reason in found.waived.items() if finding not in found.counting},
+        findings=tuple(findings.counting),
+        waived={
+            finding: reason for finding, reason in findings.waived.items() if finding not in findings.counting
+        },
         hints=hints(counts),
         printed="".join(answer.printed for answer in answers),
         summary=_summary(results),
@@ -281,7 +286,9 @@ class _Findings:
     ) -> CaseResult:
         """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
         excused = excuse is not None and excuse.explains(answers)
-        if excuse is None and any(one.kind == OVERRUN for answer in answers for one in answer.findings):
+        if excuse is None and any(
+            finding.kind == OVERRUN for answer in answers for finding in answer.findings
+        ):
             self.outside = self.outside or case
         for finding in (finding for answer in answers for finding in findings_of(answer)):
             if excuse is not None and excused and finding.counts:
@@ -301,10 +308,10 @@ def _noted(result: CaseResult, *notes: Diagnosis | None) -> CaseResult:
 
 def _undefined(answer: Answer) -> Diagnosis | None:
     """The first shuffle that took what no thread of its mask gave; None if there is none."""
-    places = [(line.file, line.line) for line in summed(answer.counts) if line.undefined_lanes]
-    if not places:
+    lines = [(line.file, line.line) for line in summed(answer.counts) if line.undefined_lanes]
+    if not lines:
         return None
-    file, line = min(places)
+    file, line = min(lines)
     cause = (
         f"the shuffle at {file}:{line} takes values of threads that its mask does not name: they are "
         "undefined, and none may be used"
@@ -426,11 +433,11 @@ def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: s
     A case that it could not finish says nothing of the GPU, and one that it cannot run is not checked.
     """
     both = []
-    for one, other in zip(results, checked, strict=True):
-        if one.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
+    for result, other in zip(results, checked, strict=True):
+        if result.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
             both.append(_noted(other, Diagnosis("luck", f"right on {name} this time, wrong on the sim")))
         else:
-            both.append(one.model_copy(update={"gaps": other.gaps}))
+            both.append(result.model_copy(update={"gaps": other.gaps}))
     return both
 
 

@@ -1,7 +1,7 @@
 """Whether an output is right: every element against what the oracle expects, nothing sampled.
 
-Pure functions of arrays. An element is wrong if ``not (|got - expected| <= allowed)``: written this way round
-a NaN can never pass.
+Pure functions of arrays. An element is wrong if ``not (|actual - expected| <= allowed)``: written this way
+round a NaN can never pass.
 
 Layer: imports numpy and the problem's shape.
 """
@@ -34,7 +34,7 @@ class BadElement:
 
     index: tuple[int, ...]
     expected: float | int
-    got: float | int
+    actual: float | int
 
 
 @dataclass(frozen=True)
@@ -76,33 +76,33 @@ class Comparison:
         return self.bad == 0
 
 
-def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Comparison:
-    """The output ``got`` against the candidates of ``expectation``, the best one of each row counting.
+def compare(name: str, expectation: Expectation, actual: NDArray[np.generic]) -> Comparison:
+    """The output ``actual`` against the candidates of ``expectation``, the best one of each row counting.
 
     As soon as all is right, the others are not computed: that is most of the time of a right submission.
     """
-    values = got.astype(np.float64)
+    values = actual.astype(np.float64)
     loose = np.False_ if expectation.finite_only is None else expectation.finite_only[..., None]
-    first, others = expectation.candidates[0], _others(expectation)
-    expected, bound, error, wrong = _judged(first, got, values)
+    first, further = expectation.candidates[0], _further(expectation)
+    expected, bound, error, wrong = _judged(first, actual, values)
     shown: NDArray[np.generic] = first.expected
-    while (wrong & ~loose).any() and (candidate := next(others, None)) is not None:
-        other = _judged(candidate, got, values)
+    while (wrong & ~loose).any() and (candidate := next(further, None)) is not None:
+        other = _judged(candidate, actual, values)
         better = _distance(*other[1:]) < _distance(bound, error, wrong)
         shown = np.where(better, candidate.expected, shown)
         expected, bound, error, wrong = (
-            np.where(better, theirs, ours)
-            for theirs, ours in zip(other, (expected, bound, error, wrong), strict=True)
+            np.where(better, theirs, chosen)
+            for theirs, chosen in zip(other, (expected, bound, error, wrong), strict=True)
         )
     if expectation.finite_only is not None:
         wrong = np.where(loose, ~np.isfinite(values), wrong)
         bound = np.where(loose, np.inf, bound)
     max_error: float | int
-    if shown.dtype.kind in "iu" and got.dtype.kind in "iu":
-        max_error, allowed = _largest_difference(shown, got), 0.0
+    if shown.dtype.kind in "iu" and actual.dtype.kind in "iu":
+        max_error, allowed = _largest_difference(shown, actual), 0.0
     else:
         max_error, allowed = _worst(error, bound)
-    places = [tuple(map(int, place)) for place in np.argwhere(wrong)[:SHOWN]]
+    indices = [tuple(map(int, index)) for index in np.argwhere(wrong)[:SHOWN]]
     lost = values[wrong]
     return Comparison(
         name=name,
@@ -112,15 +112,15 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
         total=values.size,
         nan=int(np.count_nonzero(np.isnan(lost))),
         infinite=int(np.count_nonzero(np.isinf(lost))),
-        unwritten=int(np.count_nonzero(poisoned(got[wrong]))),
-        first_bad=tuple(BadElement(place, shown[place].item(), got[place].item()) for place in places),
+        unwritten=int(np.count_nonzero(poisoned(actual[wrong]))),
+        first_bad=tuple(BadElement(index, shown[index].item(), actual[index].item()) for index in indices),
         expected=expected,
         bound=bound,
         wrong=wrong,
     )
 
 
-def _others(expectation: Expectation) -> Iterator[Candidate]:
+def _further(expectation: Expectation) -> Iterator[Candidate]:
     """The candidates behind the first one, each made when it is asked for."""
     yield from expectation.candidates[1:]
     yield from expectation.further()
@@ -129,12 +129,12 @@ def _others(expectation: Expectation) -> Iterator[Candidate]:
 def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) -> int:
     """How many elements of an array that must not change differ in any bit."""
     bits = f"u{before.dtype.itemsize}"
-    one, other = (np.ascontiguousarray(array).view(bits) for array in (before, after))
-    return int(np.count_nonzero(one != other))
+    earlier, other = (np.ascontiguousarray(array).view(bits) for array in (before, after))
+    return int(np.count_nonzero(earlier != other))
 
 
 def _judged(
-    candidate: Candidate, got: NDArray[np.generic], values: Array
+    candidate: Candidate, actual: NDArray[np.generic], values: Array
 ) -> tuple[Array, Array, Array, Mask]:
     """Expected, bound, error and which elements are wrong, for one candidate; integers have to be equal."""
     expected = candidate.expected.astype(np.float64, copy=False)
@@ -142,7 +142,7 @@ def _judged(
         error = values - expected
     np.abs(error, out=error)
     if candidate.expected.dtype.kind in "iu":  # float64 cannot tell large ones apart
-        return expected, candidate.allowed, error, np.asarray(got != candidate.expected)
+        return expected, candidate.allowed, error, np.asarray(actual != candidate.expected)
     wrong = np.asarray(~(error <= candidate.allowed))
     if wrong.any():  # infinity is itself, and so is NaN
         wrong &= (values != expected) & ~(np.isnan(expected) & np.isnan(values))
@@ -157,10 +157,10 @@ def _distance(bound: Array, error: Array, wrong: Mask) -> Array:
     return count
 
 
-def _largest_difference(one: NDArray[np.generic], other: NDArray[np.generic]) -> int:
-    """Of two arrays of integers, exactly; those of 64 bits may differ by more than an int64 holds."""
-    left, right = one.astype(np.int64), other.astype(np.int64)
-    return int(np.where(left > right, left - right, right - left).view(np.uint64).max(initial=0))
+def _largest_difference(first: NDArray[np.generic], other: NDArray[np.generic]) -> int:
+    """The largest difference of two arrays of integers, exactly: it may be more than an int64 holds."""
+    signed = first.astype(np.int64), other.astype(np.int64)
+    return int((np.maximum(*signed) - np.minimum(*signed)).view(np.uint64).max(initial=0))
 
 
 def _worst(errors: Array, bounds: Array) -> tuple[float, float]:
@@ -175,5 +175,5 @@ def _worst(errors: Array, bounds: Array) -> tuple[float, float]:
         worst = int(np.argmax(ratio))
     if ratio.flat[worst] < 0:
         return 0.0, 0.0
-    place = np.unravel_index(worst, ratio.shape)
-    return float(errors[place]), float(bounds[place])
+    index = np.unravel_index(worst, ratio.shape)
+    return float(errors[index]), float(bounds[index])

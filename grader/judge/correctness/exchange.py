@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from grader.devices.device import Status
+from grader.records.placed import placed
 from grader.records.record import CaseResult, GapRecord
 from grader.records.verdict import Ending, Verdict
 
@@ -77,5 +78,14 @@ def ended(case: Case, answer: Answer) -> CaseResult:
 
 
 def failed(case: Case, verdict: Verdict, message: str, ending: Ending = Ending.USUAL) -> CaseResult:
-    """The result of a case that has no outputs to compare."""
-    return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message, ending=ending)
+    """The result of a case that has no outputs to compare, with the place that the message begins with."""
+    place = placed(message)
+    return CaseResult(
+        name=case.name,
+        group=case.group,
+        verdict=verdict,
+        ending=ending,
+        message=message,
+        file=place.file if place else "",
+        line=place.line if place else 0,
+    )

@@ -69,24 +69,24 @@ class _Output:
         """
         order = np.argsort(self.taken.min(axis=1), kind="stable")
         for uses in (order[:_NEXT], order[_NEXT:]):
-            if len(uses) and any(found := self._among(rows, np.sort(uses))):
-                return found
+            if len(uses) and any(uses_and_rows := self._among(rows, np.sort(uses))):
+                return uses_and_rows
         return [None] * len(rows)
 
     def _among(self, rows: NDArray[np.float64], uses: NDArray[np.intp]) -> list[tuple[int, int] | None]:
-        """The same among the rows of some uses."""
+        """The use and the row that each of ``rows`` is, or None, among the rows of these uses alone."""
         count, length = self.expected.shape[1:]
         if rows.shape[-1] < length:
             return [None] * len(rows)
         expected, allowed = (part[uses].reshape(-1, length) for part in (self.expected, self.allowed))
         times = self.taken[uses].reshape(-1)
-        found: list[tuple[int, int] | None] = []
+        matches: list[tuple[int, int] | None] = []
         for row in rows:
             fits = (np.abs(row[:length] - expected) <= allowed).all(axis=-1)
-            place = int(np.where(fits, times, np.iinfo(np.intp).max).argmin())
-            times[place] += fits[place]
-            found.append((int(uses[place // count]), place % count) if fits[place] else None)
-        return found
+            index = int(np.where(fits, times, np.iinfo(np.intp).max).argmin())
+            times[index] += fits[index]
+            matches.append((int(uses[index // count]), index % count) if fits[index] else None)
+        return matches
 
 
 class _Launcher:
@@ -134,7 +134,7 @@ class Launches:
             before = self._launchers.get(launcher.entry_point)
             more = before.times if before else 0
             self._launchers[launcher.entry_point] = _Launcher(launcher, needed, times + more)
-        self._share = min(1.0, _ASKED / max(1, sum(one.times for one in self._launchers.values())))
+        self._share = min(1.0, _ASKED / max(1, sum(launcher.times for launcher in self._launchers.values())))
         self._expect(expected, scalars)
 
     def _expect(self, expected: Mapping[str, Expectation], scalars: Mapping[str, object]) -> None:
@@ -150,17 +150,17 @@ class Launches:
             fields = None
             if self.marked:
                 seed = int(str(scalars[written.SEED]))
-                made = [
-                    written.factors(seed, name, one.expected.astype(np.float64))
-                    for name, (one, *_) in zip(names, candidates, strict=True)
+                factors = [
+                    written.factors(seed, name, candidate.expected.astype(np.float64))
+                    for name, (candidate, *_) in zip(names, candidates, strict=True)
                 ]
-                fields = np.stack(made).reshape(rows)
+                fields = np.stack(factors).reshape(rows)
             outputs[output] = _Output(
-                np.stack([one[0].expected for one in candidates]).reshape(rows),
-                np.stack([one[0].allowed for one in candidates]).reshape(rows),
+                np.stack([accepted[0].expected for accepted in candidates]).reshape(rows),
+                np.stack([accepted[0].allowed for accepted in candidates]).reshape(rows),
                 fields,
             )
-        for output in sorted(outputs, key=lambda one: -outputs[one].expected.shape[1]):
+        for output in sorted(outputs, key=lambda output: -outputs[output].expected.shape[1]):
             launcher, _, parameter = output.partition(".")
             if launcher in self._launchers:
                 self._launchers[launcher].outputs[parameter] = outputs[output]
@@ -192,18 +192,21 @@ class Launches:
             return arrays
         if self._random.random() < self._share:
             self._ask(launcher, sizes, arguments, named, after)
-        marked = self._found(launcher, after)
+        marked = self._marked(launcher, after)
         return {name: marked.get(named.get(name, ""), array) for name, array in arrays.items()}
 
     def _sizes(self, launcher: _Launcher, arguments: tuple[Argument, ...]) -> dict[str, int] | None:
         """The sizes that a launcher was told, if it was called as its problem says and they are no larger."""
         scalars = _scalars(launcher, arguments)
         sizes = {name: scalars.get(name, old) for name, old in launcher.case.sizes.items()}
-        most = max((math.prod(one.shape) for one in arguments if isinstance(one, ArrayArgument)), default=0)
-        whole = {name: int(value) for name, value in sizes.items() if isinstance(value, int | bool)}
-        fits = len(whole) == len(sizes) and all(value >= 0 for value in whole.values())
-        if fits and math.prod(max(1, value) for value in whole.values()) <= _PADDED * max(1, most):
-            return whole
+        most = max(
+            (math.prod(argument.shape) for argument in arguments if isinstance(argument, ArrayArgument)),
+            default=0,
+        )
+        counts = {name: int(value) for name, value in sizes.items() if isinstance(value, int | bool)}
+        fits = len(counts) == len(sizes) and all(value >= 0 for value in counts.values())
+        if fits and math.prod(max(1, value) for value in counts.values()) <= _PADDED * max(1, most):
+            return counts
         self._faults[f"{launcher.problem.entry_point} is told of sizes that its tensors do not have"] = None
         return None
 
@@ -218,13 +221,13 @@ class Launches:
         """Ask the oracle of the launcher's own problem about one launch."""
         problem, case = launcher.problem, replace(launcher.case, sizes=dict(sizes))
         like = problem.inputs(case)
-        told = _scalars(launcher, arguments)
-        if any(told[name] != value for name, value in like.scalars.items() if name in told):
+        scalars = _scalars(launcher, arguments)
+        if any(scalars[name] != value for name, value in like.scalars.items() if name in scalars):
             return  # such as another epsilon, which that oracle does not know
         before = {
-            named[one.name]: one.data
-            for one in arguments
-            if isinstance(one, ArrayArgument) and one.name in named and not one.null
+            named[argument.name]: argument.data
+            for argument in arguments
+            if isinstance(argument, ArrayArgument) and argument.name in named and not argument.null
         }
         arrays: dict[str, NDArray[np.generic] | None] = dict.fromkeys(like.arrays)
         shapes = dict(like.outputs)
@@ -245,9 +248,9 @@ class Launches:
                 text = f"{problem.entry_point} writes a wrong {name} for what the model gives it"
                 self._faults[text] = None
 
-    def _found(self, launcher: _Launcher, after: Arrays) -> dict[str, NDArray[np.generic]]:
+    def _marked(self, launcher: _Launcher, after: Arrays) -> dict[str, NDArray[np.generic]]:
         """Find what a launch wrote among what the model has, and mark it."""
-        outputs = {name: one for name, one in launcher.outputs.items() if name in after}
+        outputs = {name: output for name, output in launcher.outputs.items() if name in after}
         if not outputs:
             return {}
         first, *_ = outputs
@@ -256,47 +259,51 @@ class Launches:
         launcher.use += 1
         rows = {name: after[name].astype(np.float64).reshape(-1) for name in outputs}
         if outputs[first].holds(rows[first], use):
-            return {name: self._of_use(after[name], one, rows[name], use) for name, one in outputs.items()}
+            return {
+                name: self._of_use(after[name], output, rows[name], use) for name, output in outputs.items()
+            }
         return self._row_by_row(launcher, outputs, after)
 
     @staticmethod
     def _of_use(
-        array: NDArray[np.generic], one: _Output, rows: NDArray[np.float64], use: int
+        array: NDArray[np.generic], output: _Output, rows: NDArray[np.float64], use: int
     ) -> NDArray[np.generic]:
-        if one.holds(rows, use):
-            one.taken[use] += 1
-        if one.fields is None or array.size != one.fields[use].size:
+        if output.holds(rows, use):
+            output.taken[use] += 1
+        if output.fields is None or array.size != output.fields[use].size:
             return array
-        marked: NDArray[np.generic] = (array * one.fields[use].reshape(array.shape)).astype(array.dtype)
+        marked: NDArray[np.generic] = (array * output.fields[use].reshape(array.shape)).astype(array.dtype)
         return marked
 
     def _row_by_row(
         self, launcher: _Launcher, outputs: Mapping[str, _Output], after: Arrays
     ) -> dict[str, NDArray[np.generic]]:
-        """The same for a launch that is not on the tensor that the model has, but on its rows."""
-        first, *others = outputs
+        """Mark the rows of a launch that works on some rows of the model's tensor, and not on all of it."""
+        first, *further = outputs
         table = _rows(after[first])
         if launcher.lost:
             return {}
         marked = {name: np.array(after[name]) for name in outputs}
-        one = outputs[first]
-        places = one.find(table.astype(np.float64))
-        for number, place in enumerate(places):
-            if place is not None:
-                one.taken[place] += 1
-                _mark(marked[first], number, one, place)
-        seen = Counter(place[0] for place in places if place is not None)
-        if not seen:
+        largest = outputs[first]
+        uses_and_rows = largest.find(table.astype(np.float64))
+        for number, use_and_row in enumerate(uses_and_rows):
+            if use_and_row is not None:
+                largest.taken[use_and_row] += 1
+                _mark(marked[first], number, largest, use_and_row)
+        uses = Counter(use_and_row[0] for use_and_row in uses_and_rows if use_and_row is not None)
+        if not uses:
             launcher.lost = True
             return {}
-        (mostly, _), *_ = seen.most_common()
-        for name in others:
+        (mostly, _), *_ = uses.most_common()
+        for name in further:
             other = outputs[name]
-            if other.expected.shape[1] == one.expected.shape[1] and len(_rows(after[name])) == len(places):
-                for number, place in enumerate(places):
-                    if place is not None:
-                        other.taken[place] += 1
-                        _mark(marked[name], number, other, place)
+            if other.expected.shape[1] == largest.expected.shape[1] and len(_rows(after[name])) == len(
+                uses_and_rows
+            ):
+                for number, use_and_row in enumerate(uses_and_rows):
+                    if use_and_row is not None:
+                        other.taken[use_and_row] += 1
+                        _mark(marked[name], number, other, use_and_row)
             else:  # a sum over rows, of which this launch may have only some
                 other.taken[mostly] += 1
                 _mark(marked[name], 0, other, (mostly, 0))
@@ -305,27 +312,26 @@ class Launches:
     @property
     def faults(self) -> tuple[str, ...]:
         """What is wrong with the launches, whatever came of them."""
-        found = dict(self._faults)
+        faults = dict(self._faults)
         for name, launcher in self._launchers.items():
             if launcher.calls < launcher.times:
-                found[too_rarely(name, launcher.calls, launcher.times)] = None
+                faults[too_rarely(name, launcher.calls, launcher.times)] = None
             elif launcher.elements < (needed := launcher.times * launcher.needed()):
                 text = f"{name} worked on {launcher.elements:,} elements, but the model has {needed:,} for it"
-                found[f"{text}: does PyTorch do the work?"] = None
-        return tuple(found)
+                faults[f"{text}: does PyTorch do the work?"] = None
+        return tuple(faults)
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
         """What of the model no launch wrote: a fault where its results are right all the same."""
-        found = []
+        unwritten = []
         for name, launcher in self._launchers.items():
-            for parameter, one in launcher.outputs.items():
-                if missing := int((one.taken == 0).sum()):
-                    text = (
-                        f"no launch of {name} wrote {missing:,} of the {one.taken.size:,} rows of {parameter}"
-                    )
-                    found.append(f"{text} that the model has: does PyTorch do the work?")
-        return tuple(found)
+            for parameter, output in launcher.outputs.items():
+                if missing := int((output.taken == 0).sum()):
+                    rows = output.taken.size
+                    text = f"no launch of {name} wrote {missing:,} of the {rows:,} rows of {parameter}"
+                    unwritten.append(f"{text} that the model has: does PyTorch do the work?")
+        return tuple(unwritten)
 
 
 def _scalars(launcher: _Launcher, arguments: tuple[Argument, ...]) -> dict[str, Scalar]:
@@ -349,9 +355,9 @@ def _shaped(array: NDArray[np.generic], expectation: Expectation) -> NDArray[np.
     return array.reshape(expectation.candidates[0].expected.shape)
 
 
-def _mark(array: NDArray[np.generic], number: int, one: _Output, place: tuple[int, int]) -> None:
+def _mark(array: NDArray[np.generic], number: int, output: _Output, use_and_row: tuple[int, int]) -> None:
     """Multiply a row by the factors of the row of the model that it is."""
-    if one.fields is not None:
-        factors = one.fields[place]
+    if output.fields is not None:
+        factors = output.fields[use_and_row]
         row = _rows(array)[number, : len(factors)]
         row[...] = (row * factors).astype(array.dtype)

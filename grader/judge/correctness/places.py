@@ -36,7 +36,7 @@ LARGE = 1 << 20  # of outputs with at least so many elements; the expectation of
 
 
 def right_at_places(
-    problem: Problem, case: Case, inputs: Inputs, got: Arrays
+    problem: Problem, case: Case, inputs: Inputs, outputs: Arrays
 ) -> Mapping[str, Comparison] | None:
     """The worst comparison of each output at the places, or in ranges everywhere.
 
@@ -48,36 +48,36 @@ def right_at_places(
         problem: whose oracle and slices are taken.
         case: of the inputs; its seed draws places.
         inputs: of the call.
-        got: every output as it came back.
+        outputs: every output as it came back.
     """
     if not isinstance(problem, KernelProblem) or not problem.slices:
         return None
-    written = all(_written(problem, inputs, name, array) for name, array in got.items())
-    windows = {slices: _windows(case, slices, got) if written else [] for slices in problem.slices}
+    written = all(_written(problem, inputs, name, array) for name, array in outputs.items())
+    windows = {slices: _windows(case, slices, outputs) if written else [] for slices in problem.slices}
     if not all(windows.values()):
-        if sum(array.size for array in got.values()) < LARGE:
+        if sum(array.size for array in outputs.values()) < LARGE:
             return None
-        windows = {slices: parts or _ranges(case, slices, got) for slices, parts in windows.items()}
+        windows = {slices: parts or _ranges(case, slices, outputs) for slices, parts in windows.items()}
     worst: dict[str, Comparison] = {}
     for slices, parts in windows.items():
         for first, length in parts:
-            part, kept = slices.window(case, inputs, first, length)
+            part, inner = slices.window(case, inputs, first, length)
             expected = problem.oracle(case, part)
             for name in slices.outputs:
-                right = expected[name].part(kept) if slices.halo(case) else expected[name]
-                output = got[name].reshape(slices.count(case), -1)[first : first + length]
+                right = expected[name].part(inner) if slices.halo(case) else expected[name]
+                output = outputs[name].reshape(slices.count(case), -1)[first : first + length]
                 compared = compare(name, right, output.reshape(right.candidates[0].expected.shape))
                 if not compared.right:
                     return None
                 if name not in worst or _share(compared) > _share(worst[name]):
                     worst[name] = compared
-    return {name: replace(compared, total=got[name].size) for name, compared in worst.items()}
+    return {name: replace(compared, total=outputs[name].size) for name, compared in worst.items()}
 
 
-def _windows(case: Case, slices: Slices, got: Arrays) -> list[tuple[int, int]]:
+def _windows(case: Case, slices: Slices, outputs: Arrays) -> list[tuple[int, int]]:
     """First and number of the slices at each place; none where they are not much fewer than all."""
     count = slices.count(case)
-    elements = sum(got[name].size for name in slices.outputs)
+    elements = sum(outputs[name].size for name in slices.outputs)
     length = max(1, ELEMENTS * count // max(1, elements))
     if count < SAVED * (3 + DRAWN) * (length + 2 * slices.halo(case)):
         return []
@@ -85,10 +85,10 @@ def _windows(case: Case, slices: Slices, got: Arrays) -> list[tuple[int, int]]:
     return [(int(first), length) for first in (0, (count - length) // 2, count - length, *drawn)]
 
 
-def _ranges(case: Case, slices: Slices, got: Arrays) -> list[tuple[int, int]]:
+def _ranges(case: Case, slices: Slices, outputs: Arrays) -> list[tuple[int, int]]:
     """First and number of the slices of each range, of all slices."""
     count = slices.count(case)
-    length = max(1, RANGE * count // max(1, sum(got[name].size for name in slices.outputs)))
+    length = max(1, RANGE * count // max(1, sum(outputs[name].size for name in slices.outputs)))
     return [(first, min(length, count - first)) for first in range(0, count, length)]
 
 

@@ -90,10 +90,10 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
     if not answer.usable:
         return ended(case, answer)
     if answer.exit_code != run.exit_code:
-        wanted = f"; {run.exit_code} is expected" if run.exit_code else ""
+        expectation = f"; {run.exit_code} is expected" if run.exit_code else ""
         last = _last_line(answer.printed)
         words = f': it said "{last}"' if last else ""
-        message = f"the program ended with exit code {answer.exit_code}{wanted}{words}"
+        message = f"the program ended with exit code {answer.exit_code}{expectation}{words}"
         return failed(case, Verdict.FAIL, message)
     absent = [name for name in run.expected if not answer.files.get(name)]
     absent += [name for name in run.outputs if name not in answer.files]
@@ -118,11 +118,11 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
         group=case.group,
         verdict=Verdict.FAIL if wrong or idle else Verdict.PASS,
         message=_NO_KERNEL if idle else "",
-        outputs=[one.result for one in compared],
+        outputs=[output.result for output in compared],
         diagnoses=[
-            replace(one.diagnosis, outputs=(one.result.name,) if len(compared) > 1 else ())
-            for one in compared
-            if one.diagnosis is not None
+            replace(output.diagnosis, outputs=(output.result.name,) if len(compared) > 1 else ())
+            for output in compared
+            if output.diagnosis is not None
         ],
     )
 
@@ -184,107 +184,120 @@ def _lines(content: bytes, ignored: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _exactly(name: str, expected: Text, lines: Sequence[tuple[int, str]]) -> Compared:
-    wanted = [line.rstrip() for line in expected.text.splitlines()]
-    got = [line for _, line in lines]
-    while wanted and not wanted[-1]:
-        wanted.pop()
-    while got and not got[-1]:
-        got.pop()
-    bad = [place for place, (one, other) in enumerate(zip(wanted, got, strict=False)) if one != other]
-    count = len(bad) + abs(len(wanted) - len(got))
-    result = _result(name, ComparisonRule(method="text"), bad=count, total=max(len(wanted), len(got)))
-    return Compared(result, _first_difference(name, bad, wanted, lines[: len(got)]))
+    expected_lines = [line.rstrip() for line in expected.text.splitlines()]
+    actual = [line for _, line in lines]
+    while expected_lines and not expected_lines[-1]:
+        expected_lines.pop()
+    while actual and not actual[-1]:
+        actual.pop()
+    bad = [
+        index
+        for index, (line, other) in enumerate(zip(expected_lines, actual, strict=False))
+        if line != other
+    ]
+    count = len(bad) + abs(len(expected_lines) - len(actual))
+    result = _result(
+        name, ComparisonRule(method="text"), bad=count, total=max(len(expected_lines), len(actual))
+    )
+    return Compared(result, _first_difference(name, bad, expected_lines, lines[: len(actual)]))
 
 
 def _by_words(
     name: str, expected: Words, lines: Sequence[tuple[int, str]], ignored: Sequence[str]
 ) -> Compared:
-    wanted = [word for _, line in _lines(expected.text.encode(), ignored) for word in line.split()]
-    got = [(number, word) for number, line in lines for word in line.split()]
+    expected_words = [word for _, line in _lines(expected.text.encode(), ignored) for word in line.split()]
+    actual = [(number, word) for number, line in lines for word in line.split()]
     bad, furthest = [], (0.0, 0.0, -1.0)
     elements = []
-    for place, (right, (_, word)) in enumerate(zip(wanted, got, strict=False)):
-        number, mine = number_of(right), number_of(word)
-        if number is None or mine is None:
+    for index, (right, (_, word)) in enumerate(zip(expected_words, actual, strict=False)):
+        number, actual_number = number_of(right), number_of(word)
+        if number is None or actual_number is None:
             if right != word:
-                bad.append(place)
+                bad.append(index)
             continue
         allowed = expected.atol + expected.rtol * abs(number)
-        error = abs(mine - number)
-        close = error <= allowed or mine == number or (mine != mine and number != number)  # noqa: PLR0124
+        error = abs(actual_number - number)
+        both_nan = np.isnan(actual_number) and np.isnan(number)
+        close = error <= allowed or actual_number == number or both_nan
         if not close:
-            bad.append(place)
-            elements.append(BadElement(index=[place], expected=value(number), got=value(mine)))
+            bad.append(index)
+            elements.append(BadElement(index=[index], expected=value(number), got=value(actual_number)))
         if error - allowed > furthest[2] and np.isfinite(error):
             furthest = error, allowed, error - allowed
-    count = len(bad) + abs(len(wanted) - len(got))
+    count = len(bad) + abs(len(expected_words) - len(actual))
     rule = ComparisonRule(method="words", rtol=expected.rtol, atol=expected.atol)
     result = _result(
         name,
         rule,
         bad=count,
-        total=max(len(wanted), len(got)),
+        total=max(len(expected_words), len(actual)),
         max_error=furthest[0],
         allowed=furthest[1],
         first_bad=elements[:SHOWN],
     )
-    diagnosis = _first_difference(name, bad, wanted, got, counted="word")
+    diagnosis = _first_difference(name, bad, expected_words, actual, counted="word")
     return Compared(result, diagnosis)
 
 
 def _first_difference(
-    name: str, bad: Sequence[int], wanted: Sequence[str], got: Sequence[tuple[int, str]], counted: str = ""
+    name: str,
+    bad: Sequence[int],
+    expected: Sequence[str],
+    actual: Sequence[tuple[int, str]],
+    counted: str = "",
 ) -> Diagnosis | None:
     """The first place of ``bad``, or the end of the shorter sequence; None where nothing differs.
 
-    ``got`` has the line of each piece beside it. Pieces that are no whole lines are ``counted``.
+    ``actual`` has the line of each piece beside it. Pieces that are no whole lines are ``counted``.
     """
-    if not bad and len(wanted) == len(got):
+    if not bad and len(expected) == len(actual):
         return None
-    place = bad[0] if bad else min(len(wanted), len(got))
-    line, text = got[place] if place < len(got) else (0, None)
-    right = wanted[place] if place < len(wanted) else None
-    return _differs(name, line, right, text, f", {counted} {place + 1:,}" if counted else "")
+    index = bad[0] if bad else min(len(expected), len(actual))
+    line, text = actual[index] if index < len(actual) else (0, None)
+    right = expected[index] if index < len(expected) else None
+    return _differs(name, line, right, text, f", {counted} {index + 1:,}" if counted else "")
 
 
-def _differs(name: str, line: int, wanted: str | None, got: str | None, place: str = "") -> Diagnosis:
+def _differs(name: str, line: int, expected: str | None, actual: str | None, position: str = "") -> Diagnosis:
     """Where a text first differs from what is expected; None stands for its end."""
-    if got is None:
-        return Diagnosis("text_ends", f'the end of {name}, where "{_cut(wanted or "")}" should follow{place}')
-    if wanted is None:
+    if actual is None:
         return Diagnosis(
-            "text_goes_on", f'line {line} of {name}{place}: "{_cut(got)}" behind the expected end'
+            "text_ends", f'the end of {name}, where "{_cut(expected or "")}" should follow{position}'
+        )
+    if expected is None:
+        return Diagnosis(
+            "text_goes_on", f'line {line} of {name}{position}: "{_cut(actual)}" behind the expected end'
         )
     return Diagnosis(
-        "text_differs", f'line {line} of {name}{place}: "{_cut(got)}" instead of "{_cut(wanted)}"'
+        "text_differs", f'line {line} of {name}{position}: "{_cut(actual)}" instead of "{_cut(expected)}"'
     )
 
 
 def _by_elements(name: str, expected: Numbers, content: bytes, ignored: Sequence[str]) -> Compared:
     format_ = FORMATS[expected.format]
-    wanted = expected.values
+    values = expected.values
     if expected.format == "numbers" and ignored:
         content = "\n".join(line for _, line in _lines(content, ignored)).encode()
     rule = ComparisonRule(method="bound" if expected.allowed is not None else "tolerance")
     if expected.allowed is None:
         rule = ComparisonRule(method="tolerance", rtol=expected.rtol, atol=expected.atol)
     try:
-        got = format_.read(content)
+        actual = format_.read(content)
     except FormatError as error:
-        result = _result(name, rule, bad=wanted.size, total=wanted.size)
+        result = _result(name, rule, bad=values.size, total=values.size)
         return Compared(result, Diagnosis("format", f"in {name} there is {error}"))
-    if got.shape != wanted.shape if format_.shaped else got.size != wanted.size:
-        shapes = (" x ".join(map(str, one.shape)) for one in (got, wanted)) if format_.shaped else ()
-        held, asked = shapes or (f"{one.size:,} numbers" for one in (got, wanted))
-        result = _result(name, rule, bad=wanted.size, total=wanted.size)
-        return Compared(result, Diagnosis("shape", f"there are {held} in {name}, and not {asked}"))
-    whole = wanted.dtype.kind in "iub" and expected.allowed is None and not (expected.rtol or expected.atol)
+    if actual.shape != values.shape if format_.shaped else actual.size != values.size:
+        shapes = (" x ".join(map(str, array.shape)) for array in (actual, values)) if format_.shaped else ()
+        held, required = shapes or (f"{array.size:,} numbers" for array in (actual, values))
+        result = _result(name, rule, bad=values.size, total=values.size)
+        return Compared(result, Diagnosis("shape", f"there are {held} in {name}, and not {required}"))
+    exact = values.dtype.kind in "iub" and expected.allowed is None and not (expected.rtol or expected.atol)
     right: NDArray[np.float64] | NDArray[np.int64]
-    right = wanted.astype(np.int64) if whole else wanted.astype(np.float64)
+    right = values.astype(np.int64) if exact else values.astype(np.float64)
     allowed = expected.allowed
     if allowed is None:
         allowed = expected.atol + expected.rtol * np.abs(right.astype(np.float64))
-    compared = compare(name, Expectation((Candidate(right, allowed),)), got.reshape(wanted.shape))
+    compared = compare(name, Expectation((Candidate(right, allowed),)), actual.reshape(values.shape))
     result = _result(
         name,
         rule,
@@ -295,15 +308,15 @@ def _by_elements(name: str, expected: Numbers, content: bytes, ignored: Sequence
         nan=compared.nan,
         infinite=compared.infinite,
         first_bad=[
-            BadElement(index=list(one.index), expected=value(one.expected), got=value(one.got))
-            for one in compared.first_bad
+            BadElement(index=list(element.index), expected=value(element.expected), got=value(element.actual))
+            for element in compared.first_bad
         ],
     )
     if compared.right:
         return Compared(result)
     first = compared.first_bad[0]
-    place = ", ".join(map(str, first.index))
-    cause = f"element [{place}] of {name} is {first.got:.9g} instead of {first.expected:.9g}"
+    index = ", ".join(map(str, first.index))
+    cause = f"element [{index}] of {name} is {first.actual:.9g} instead of {first.expected:.9g}"
     return Compared(result, Diagnosis("elements_differ", cause))
 
 

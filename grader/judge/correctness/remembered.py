@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.generic]
 
 MOST_BYTES = 1 << 22
-"""Of the inputs of a case; larger ones are drawn again, which takes less time than the memory is worth."""
+"""How large inputs that are remembered may be; drawing larger ones again costs less than the memory."""
 
 MACHINE_SHARE = 16  # this part of the machine's memory in a process, of which a batch has several
 
@@ -63,35 +63,37 @@ class _Memory:
         self._working: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
 
     def inputs(self, case: Case) -> Inputs:
-        place = case.name, case.seed
-        with self._working[place]:
-            if place not in self._inputs:
-                made = self._problem.inputs(case)
-                arrays = [array for array in made.arrays.values() if array is not None]
+        key = case.name, case.seed
+        with self._working[key]:
+            if key not in self._inputs:
+                inputs = self._problem.inputs(case)
+                arrays = [array for array in inputs.arrays.values() if array is not None]
                 if case.at_places and sum(array.nbytes for array in arrays) > MOST_BYTES:
-                    return made
+                    return inputs
                 for array in arrays:
                     array.flags.writeable = False
                 if not self._room.takes(arrays):
-                    return made
-                self._inputs[place] = made
-            return self._inputs[place]
+                    return inputs
+                self._inputs[key] = inputs
+            return self._inputs[key]
 
-    def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
-        place = case.name, case.seed
-        if given is not self._inputs.get(place):
-            return self._problem.oracle(case, given)
-        with self._working[place]:
-            if place not in self._oracles:
-                made = self._problem.oracle(case, given)
-                kept = {name: _kept(expectation) for name, expectation in made.items()}
-                if not self._room.takes(array for one in kept.values() for array in _arrays(one)):
-                    return kept
-                self._oracles[place] = kept
-            return self._oracles[place]
+    def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
+        key = case.name, case.seed
+        if inputs is not self._inputs.get(key):
+            return self._problem.oracle(case, inputs)
+        with self._working[key]:
+            if key not in self._oracles:
+                oracle = self._problem.oracle(case, inputs)
+                expectations = {name: _frozen(expectation) for name, expectation in oracle.items()}
+                if not self._room.takes(
+                    array for expectation in expectations.values() for array in _arrays(expectation)
+                ):
+                    return expectations
+                self._oracles[key] = expectations
+            return self._oracles[key]
 
 
-def _kept(expectation: Expectation) -> Expectation:
+def _frozen(expectation: Expectation) -> Expectation:
     """``expectation`` with read-only arrays, whose other candidates are computed once."""
     return Expectation(
         _read_only(expectation.candidates),

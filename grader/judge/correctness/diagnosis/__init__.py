@@ -72,7 +72,7 @@ def diagnose(
     case: Case,
     inputs: Inputs,
     comparisons: Mapping[str, Comparison],
-    got: Outputs,
+    outputs: Outputs,
     previous: Outputs | None = None,
     *,
     raced: bool = False,
@@ -85,12 +85,12 @@ def diagnose(
         case: the case, for the names of its sizes.
         inputs: what the entry point was called with.
         comparisons: of every output.
-        got: every output as it came back.
+        outputs: every output as it came back.
         previous: the outputs of the call before this one in the same process, if there was one.
         raced: whether a checker saw threads race, which can make any number.
         again: calls once more with the same inputs, where no formula explains an output; empty if it cannot.
     """
-    evidence = _evidence(problem, inputs, comparisons, got, previous or {})
+    evidence = _evidence(problem, inputs, comparisons, outputs, previous or {})
     if not evidence:
         return ()
     if len(evidence) == len(comparisons) and all(map(nothing_written, evidence.values())):
@@ -99,18 +99,18 @@ def diagnose(
     with np.errstate(all="ignore"):
         if causes.keys() != evidence.keys():
             formulas: Mapping[str, Mapping[str, Array]] = {}
-            if all(one.wrong.size < MOST_ELEMENTS for one in comparisons.values()):
+            if all(comparison.wrong.size < MOST_ELEMENTS for comparison in comparisons.values()):
                 formulas = {text: bug(inputs) for text, bug in problem.bugs.items()}
-                left = _without(evidence, causes)
-                causes |= best(_matches(problem, case, inputs, comparisons, left, formulas))
+                unexplained = _without(evidence, causes)
+                causes |= best(_matches(problem, case, inputs, comparisons, unexplained, formulas))
             evidence = _with_formulas(evidence, formulas, problem.terms(inputs))
         causes |= _first(_SUMS, _without(evidence, causes))
         causes |= _changing(_without(evidence, causes), again)
         patterns = tuple(rule for rule in _PATTERNS if not (raced and rule in _LIKE_A_RACE))
         causes |= _first(patterns, _without(evidence, causes))
     placed = {
-        name: replace(causes.get(name, NO_CAUSE), place=where(one, tuple(case.sizes)) or "")
-        for name, one in evidence.items()
+        name: replace(causes.get(name, NO_CAUSE), place=where(output_evidence, tuple(case.sizes)) or "")
+        for name, output_evidence in evidence.items()
     }
     if len(set(placed.values())) == 1:
         names = tuple(placed) if len(comparisons) > 1 else ()
@@ -119,20 +119,24 @@ def diagnose(
 
 
 def _evidence(
-    problem: Problem, inputs: Inputs, comparisons: Mapping[str, Comparison], got: Outputs, previous: Outputs
+    problem: Problem,
+    inputs: Inputs,
+    comparisons: Mapping[str, Comparison],
+    outputs: Outputs,
+    previous: Outputs,
 ) -> dict[str, Evidence]:
-    """Of every wrong output."""
+    """The evidence of each wrong output, by its name."""
     return {
         name: Evidence(
             comparison,
-            got[name].astype(np.float64),
-            got[name],
+            outputs[name].astype(np.float64),
+            outputs[name],
             inputs.arrays[name] if problem.roles.get(name) is Role.INOUT else None,
-            _of_same_shape(previous.get(name), got[name]),
+            _of_same_shape(previous.get(name), outputs[name]),
             tuple(
                 array.astype(np.float64)
                 for array in inputs.arrays.values()
-                if array is not None and array.shape == got[name].shape
+                if array is not None and array.shape == outputs[name].shape
             ),
         )
         for name, comparison in comparisons.items()
@@ -147,13 +151,16 @@ def _of_same_shape(
 
 
 def _without(evidence: Mapping[str, Evidence], explained: Mapping[str, Diagnosis]) -> dict[str, Evidence]:
-    return {name: one for name, one in evidence.items() if name not in explained}
+    return {name: output_evidence for name, output_evidence in evidence.items() if name not in explained}
 
 
 def _first(rules: Rules, evidence: Mapping[str, Evidence]) -> dict[str, Diagnosis]:
-    """What the first rule that knows an output says of it."""
-    said = {name: next(filter(None, (rule(one) for rule in rules)), None) for name, one in evidence.items()}
-    return {name: text for name, text in said.items() if text}
+    """The diagnosis of each output by the first rule that has one for it."""
+    diagnoses = {
+        name: next(filter(None, (rule(output_evidence) for rule in rules)), None)
+        for name, output_evidence in evidence.items()
+    }
+    return {name: text for name, text in diagnoses.items() if text}
 
 
 def _with_formulas(
@@ -164,11 +171,11 @@ def _with_formulas(
     """``evidence`` with what typical bugs would make of it, and with what is added up."""
     return {
         name: replace(
-            one,
-            formulas={text: made[name] for text, made in formulas.items() if name in made},
+            output_evidence,
+            formulas={text: results[name] for text, results in formulas.items() if name in results},
             terms=terms.get(name),
         )
-        for name, one in evidence.items()
+        for name, output_evidence in evidence.items()
     }
 
 
@@ -185,16 +192,16 @@ def _matches(
     Where nothing tells two bugs apart, the one that the problem names first comes first.
     """
     bugs = [
-        replace(found, spoilt=len(outputs) - len(found.names))
-        for place, (text, outputs) in enumerate(formulas.items())
-        if (found := match(evidence, outputs, place, text)) is not None
+        replace(bug, spoilt=len(outputs) - len(bug.names))
+        for rank, (text, outputs) in enumerate(formulas.items())
+        if (bug := match(evidence, outputs, rank, text)) is not None
     ]
     if best(bugs).keys() == evidence.keys() or not isinstance(problem, KernelProblem):
         return bugs
     programs = [way(case) for way in (problem.unfused, *problem.other_ways)]
-    right = {name: one for name, one in comparisons.items() if one.right}
-    plain = [one for one in programs if one and all(operation.plain for operation in one)]
-    return bugs + matches([steps_of(one, inputs.arrays) for one in plain], evidence, right)
+    right = {name: comparison for name, comparison in comparisons.items() if comparison.right}
+    plain = [steps for steps in programs if steps and all(operation.plain for operation in steps)]
+    return bugs + matches([steps_of(steps, inputs.arrays) for steps in plain], evidence, right)
 
 
 def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) -> dict[str, Diagnosis]:
@@ -202,8 +209,8 @@ def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) ->
     second = again() if evidence else {}
     return {
         name: CHANGING
-        for name, one in evidence.items()
-        if name in second and second[name].tobytes() != one.raw.tobytes()
+        for name, output_evidence in evidence.items()
+        if name in second and second[name].tobytes() != output_evidence.raw.tobytes()
     }
 
 

@@ -42,12 +42,16 @@ def cancels_near_zero(evidence: Evidence) -> Diagnosis | None:
     if evidence.raw.dtype.name not in _UNITS:
         return None
     unit, least = _UNITS[evidence.raw.dtype.name]
-    size, error, wrong = np.abs(evidence.expected), np.abs(evidence.got - evidence.expected), evidence.wrong
+    size, error, wrong = (
+        np.abs(evidence.expected),
+        np.abs(evidence.actual - evidence.expected),
+        evidence.wrong,
+    )
     usual = (size > least) & (size <= 1)
     explained = error <= _ROUNDINGS * unit
     if not (explained & (size > least))[wrong].all() or size[wrong].max() > _NEAR:
         return None
-    vanished = wrong & (evidence.got == 0) & (size <= unit)
+    vanished = wrong & (evidence.actual == 0) & (size <= unit)
     if vanished.any() and not _by_sign(evidence, size <= unit):
         return None
     inexact = usual & (error > 0) & ~vanished

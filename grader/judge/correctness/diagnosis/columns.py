@@ -25,16 +25,16 @@ TILES = (32, 16, 8)  # rows and columns of a block's tile
 
 def miscounted_rows(evidence: Evidence) -> Diagnosis | None:
     """A sum over rows leaves out, or counts twice, the first or the last ones, of all or of every few."""
-    terms, error = evidence.terms, evidence.got - evidence.expected
+    terms, error = evidence.terms, evidence.actual - evidence.expected
     if terms is None or error.size < FEWEST_SUMS or not np.isfinite(error).all():
         return None
     rows = len(terms)
-    for period in (rows, *(one for one in PERIODS if one < rows)):
-        few = [terms[place::period].sum(axis=0) for place in range(period)] if period < rows else terms
+    for period in (rows, *(shorter for shorter in PERIODS if shorter < rows)):
+        few = [terms[row::period].sum(axis=0) for row in range(period)] if period < rows else terms
         first = np.cumsum(few, axis=0)[:-1]
         last = evidence.expected - first
         of = "of" if period == rows else "of every"
-        for change, said in (
+        for change, cause in (
             (-last, f"the sum is over the first {{}} {of} {period} rows only"),
             (-first, f"the sum leaves the first {{}} {of} {period} rows out"),
             (last, f"the first {{}} {of} {period} rows count once, the others twice"),
@@ -44,18 +44,18 @@ def miscounted_rows(evidence: Evidence) -> Diagnosis | None:
             near = (distance <= 4).mean(axis=-1) >= ALMOST_ALL
             if near.any():  # of many rows, several places are near
                 count = int(np.where(near, distance.sum(axis=-1), np.inf).argmin()) + 1
-                return by_author(said.format(count))
+                return by_author(cause.format(count))
     return None
 
 
 def wrong_way_through_a_tile(evidence: Evidence) -> Diagnosis | None:
     """The threads of a square tile add up across its columns, or write the sums of one column to all."""
     terms = evidence.terms
-    if terms is None or evidence.got.ndim != 1 or evidence.got.size < FEWEST_SUMS:
+    if terms is None or evidence.actual.ndim != 1 or evidence.actual.size < FEWEST_SUMS:
         return None
     for tile in TILES:
         for text, sums in _through_tiles(terms, tile):
-            near = np.abs(evidence.got - sums) <= 4 * evidence.comparison.bound
+            near = np.abs(evidence.actual - sums) <= 4 * evidence.comparison.bound
             if near[evidence.wrong].mean() >= ALMOST_ALL:
                 return by_author(text)
     return None

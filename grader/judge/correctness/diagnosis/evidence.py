@@ -38,7 +38,7 @@ class Evidence:
     """One wrong output and what it came from."""
 
     comparison: Comparison
-    got: Array
+    actual: Array
     raw: NDArray[np.generic]
     before: NDArray[np.generic] | None  # of an output that is also an input
     previous: NDArray[np.generic] | None  # what the call before this one returned, if it had the same shape
@@ -56,9 +56,9 @@ class Evidence:
         """What would be right."""
         return self.comparison.expected
 
-    def part(self, place: tuple[slice, ...]) -> Evidence:
-        """The same of some indices of the leading axes, for formulas."""
-        compared, here = self.comparison, place[: self.got.ndim]
+    def part(self, window: tuple[slice, ...]) -> Evidence:
+        """The evidence of some indices of the leading axes alone, which formulas are compared with."""
+        compared, here = self.comparison, window[: self.actual.ndim]
         return replace(
             self,
             comparison=replace(
@@ -67,7 +67,7 @@ class Evidence:
                 bound=compared.bound[here],
                 wrong=compared.wrong[here],
             ),
-            got=self.got[here],
+            actual=self.actual[here],
             raw=self.raw[here],
         )
 
@@ -88,7 +88,7 @@ class Match:
         unexplained: wrong outputs that do not follow it.
         spoilt: outputs that it would make wrong and that do not follow it.
         likeness: of the output that is least like it.
-        place: among the formulas, the commonest first.
+        rank: among the formulas, the commonest first.
         text: what it is.
         names: the outputs that follow it.
     """
@@ -96,31 +96,37 @@ class Match:
     unexplained: int
     spoilt: int
     likeness: Likeness
-    place: int
+    rank: int
     text: str
     names: tuple[str, ...]
 
 
-def match(evidence: Mapping[str, Evidence], made: Mapping[str, Array], place: int, text: str) -> Match | None:
-    """Which outputs follow what a formula has ``made``; None if none does."""
-    found = {
+def match(
+    evidence: Mapping[str, Evidence], results: Mapping[str, Array], rank: int, text: str
+) -> Match | None:
+    """Which outputs follow what a formula has given as ``results``; None if none does."""
+    followed = {
         name: near
-        for name, one in evidence.items()
-        if name in made and (near := likeness(one, made[name].reshape(one.got.shape))) is not None
+        for name, output_evidence in evidence.items()
+        if name in results
+        and (near := likeness(output_evidence, results[name].reshape(output_evidence.actual.shape)))
+        is not None
     }
-    if not found:
+    if not followed:
         return None
-    worst = max(found.values())
+    worst = max(followed.values())
     rounded = replace(worst, rest=round(worst.rest, 4))
-    return Match(len(evidence) - len(found), 0, rounded, place, text, tuple(found))
+    return Match(len(evidence) - len(followed), 0, rounded, rank, text, tuple(followed))
 
 
 def best(matches: Collection[Match]) -> dict[str, Diagnosis]:
-    """What each output follows."""
+    """The diagnosis of each output that follows a formula, by its best match."""
     explained: dict[str, Diagnosis] = {}
-    for one in sorted(matches):
-        for name in one.names:
-            explained.setdefault(name, by_author(one.text + IN_WRONG_ROWS * one.likeness.only_wrong_rows))
+    for formula in sorted(matches):
+        for name in formula.names:
+            explained.setdefault(
+                name, by_author(formula.text + IN_WRONG_ROWS * formula.likeness.only_wrong_rows)
+            )
     return explained
 
 
@@ -132,18 +138,19 @@ def likeness(evidence: Evidence, formula: Array) -> Likeness | None:
     say, may be anything in the output, as long as the formula has numbers for most of it. Rows of nothing but
     NaN follow no formula: one NaN in a sum makes them, wherever it comes from.
     """
-    if not _near_at_some(evidence, formula) or _nan_rows(evidence.got)[evidence.wrong].mean() >= 0.5:
+    if not _near_at_some(evidence, formula) or _nan_rows(evidence.actual)[evidence.wrong].mean() >= 0.5:
         return None
     bound = evidence.comparison.bound
     with np.errstate(invalid="ignore"):
-        distance = np.abs(evidence.got - formula)
-        error = np.abs(evidence.got - evidence.expected)
-        size = np.maximum(np.abs(evidence.got), np.abs(formula))  # or anything small is near a small formula
+        distance = np.abs(evidence.actual - formula)
+        error = np.abs(evidence.actual - evidence.expected)
+        # of both, because anything small is near a small formula
+        size = np.maximum(np.abs(evidence.actual), np.abs(formula))
         error = np.where(np.isfinite(error), error, 0)
         near = distance <= UNEXPLAINED * np.fmin(error, size) + 4 * bound
         wrong_too = ~(np.abs(formula - evidence.expected) <= bound)
     undefined = np.isnan(formula)
-    same = (evidence.got == formula) | (np.isnan(evidence.got) & undefined)
+    same = (evidence.actual == formula) | (np.isnan(evidence.actual) & undefined)
     near |= same
     if undefined[evidence.wrong].mean() < 0.5:
         same |= undefined
@@ -161,12 +168,14 @@ def likeness(evidence: Evidence, formula: Array) -> Likeness | None:
 
 def _near_at_some(evidence: Evidence, formula: Array) -> bool:
     """Whether some wrong elements are near to the formula, which costs less than to look at all."""
-    places = np.flatnonzero(evidence.wrong)
-    some = places[:: -(-places.size // LOOKED_AT)]
-    got, made, right = (one.ravel()[some] for one in (evidence.got, formula, evidence.expected))
+    indices = np.flatnonzero(evidence.wrong)
+    some = indices[:: -(-indices.size // LOOKED_AT)]
+    actual, predicted, right = (
+        array.ravel()[some] for array in (evidence.actual, formula, evidence.expected)
+    )
     bound = evidence.comparison.bound.ravel()[some]
     with np.errstate(invalid="ignore"):
-        far = np.abs(got - made) > UNEXPLAINED * np.abs(got - right) + 4 * bound
+        far = np.abs(actual - predicted) > UNEXPLAINED * np.abs(actual - right) + 4 * bound
     return bool(far.mean() <= FAR)
 
 

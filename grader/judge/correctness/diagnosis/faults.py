@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import WARP, WIDTHS, Likeness, match
-from grader.judge.correctness.diagnosis.programs import whole
+from grader.judge.correctness.diagnosis.programs import row_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -78,35 +78,35 @@ def _start(combine: np.ufunc) -> float:
     return 0.0 if combine is np.add else -np.inf
 
 
-def _own(chunks: Array, combine: np.ufunc) -> Array:
+def _by_thread(chunks: Array, combine: np.ufunc) -> Array:
     """What each thread has from its own columns."""
     return np.asarray(combine.reduce(combine.reduce(chunks, axis=-1), axis=-2))
 
 
 def _first_components(chunks: Array, combine: np.ufunc) -> Array:
-    return whole(combine.reduce(chunks[..., 0], axis=-2), combine)
+    return row_result(combine.reduce(chunks[..., 0], axis=-2), combine)
 
 
 def _warps(held: Array, combine: np.ufunc) -> Array:
-    """[..., warp, lane]."""
+    """What the threads hold, with the axes [..., warp, lane]; the last warp is filled up."""
     lanes = np.full((*held.shape[:-1], -(-held.shape[-1] // WARP) * WARP), _start(combine))
     lanes[..., : held.shape[-1]] = held
     return lanes.reshape(*held.shape[:-1], -1, WARP)
 
 
 def _own_warp(chunks: Array, combine: np.ufunc) -> Array:
-    held = _own(chunks, combine)
-    lanes = whole(_warps(held, combine), combine)
+    held = _by_thread(chunks, combine)
+    lanes = row_result(_warps(held, combine), combine)
     return np.repeat(lanes[..., 0], WARP, axis=-1)[..., : held.shape[-1]]
 
 
 def _first_warp(chunks: Array, combine: np.ufunc) -> Array:
-    return whole(_own(chunks, combine)[..., :WARP], combine)
+    return row_result(_by_thread(chunks, combine)[..., :WARP], combine)
 
 
 def _first_lane(chunks: Array, combine: np.ufunc) -> Array:
     """The first lane has the result, the others what ``__shfl_down_sync`` leaves them."""
-    return shuffled_down(_own(chunks, combine), combine)
+    return shuffled_down(_by_thread(chunks, combine), combine)
 
 
 def shuffled_down(lanes: Array, combine: np.ufunc) -> Array:
@@ -125,7 +125,7 @@ def _warps_first(rest: InHand) -> InHand:
 
     def in_hand(chunks: Array, combine: np.ufunc) -> Array:
         held = np.broadcast_to(rest(chunks, combine), (*chunks.shape[:-3], chunks.shape[-2])).copy()
-        held[..., :WARP] = whole(_own(chunks, combine), combine)
+        held[..., :WARP] = row_result(_by_thread(chunks, combine), combine)
         return held
 
     return in_hand
@@ -133,15 +133,15 @@ def _warps_first(rest: InHand) -> InHand:
 
 def _lanes_first(chunks: Array, combine: np.ufunc) -> Array:
     """The first lane of each warp has the whole, the others what the warps' results leave them."""
-    warps = whole(_warps(_own(chunks, combine), combine), combine)[..., 0]
+    warps = row_result(_warps(_by_thread(chunks, combine), combine), combine)[..., 0]
     lanes = np.full((*warps.shape[:-1], WARP), _start(combine))
     lanes[..., : warps.shape[-1]] = warps
     return np.tile(shuffled_down(lanes, combine), warps.shape[-1])[..., : chunks.shape[-2]]
 
 
 def _thread_first(chunks: Array, combine: np.ufunc) -> Array:
-    """The same of the first warp, while the lanes of the others keep what they had before."""
-    held = shuffled_down(_warps(_own(chunks, combine), combine), combine)
+    """The first warp has what ``_lanes_first`` gives; the lanes of other warps keep what they had before."""
+    held = shuffled_down(_warps(_by_thread(chunks, combine), combine), combine)
     held[..., 0, :] = _lanes_first(chunks, combine)[..., :WARP]
     return held.reshape(*held.shape[:-2], -1)[..., : chunks.shape[-2]]
 
@@ -152,26 +152,26 @@ def _nothing(_: Array, combine: np.ufunc) -> Array:
 
 def _without_neighbours(chunks: Array, combine: np.ufunc) -> Array:
     """The last step of a butterfly is missing: even lanes and odd ones keep to themselves."""
-    held = _own(chunks, combine)
+    held = _by_thread(chunks, combine)
     if held.shape[-1] > WARP:
-        return whole(held[..., ::2], combine)
-    pair = [whole(held[..., parity::2], combine) for parity in range(2)]
+        return row_result(held[..., ::2], combine)
+    pair = [row_result(held[..., parity::2], combine) for parity in range(2)]
     return np.tile(np.concatenate(pair, axis=-1), held.shape[-1] // 2)
 
 
 def _without_halves(chunks: Array, combine: np.ufunc) -> Array:
     """The first step is missing: each half of the threads, or of a warp, keeps to itself."""
-    held = _own(chunks, combine)
+    held = _by_thread(chunks, combine)
     if held.shape[-1] > WARP:
-        return whole(_warps(held, combine)[..., : WARP // 2].reshape(*held.shape[:-1], -1), combine)
+        return row_result(_warps(held, combine)[..., : WARP // 2].reshape(*held.shape[:-1], -1), combine)
     half = held.shape[-1] // 2
-    pair = [whole(part, combine) for part in (held[..., :half], held[..., half:])]
+    pair = [row_result(part, combine) for part in (held[..., :half], held[..., half:])]
     return np.repeat(np.concatenate(pair, axis=-1), half, axis=-1)
 
 
 def _halved(chunks: Array, combine: np.ufunc) -> Array:
     """A tree that halves the number of threads, rounded down, until one is left."""
-    slots = _own(chunks, combine)
+    slots = _by_thread(chunks, combine)
     half = slots.shape[-1] // 2
     while half > 0:
         slots[..., :half] = combine(slots[..., :half], slots[..., half : 2 * half])
@@ -190,7 +190,7 @@ _OF_BLOCKS: Mapping[str, InHand] = {
         _warps_first(_own_warp)
     ),
     f"only the first warp gets the result of a reduction, the others keep each thread's own: {_HAND_ON}": (
-        _warps_first(_own)
+        _warps_first(_by_thread)
     ),
     f"only the first warp gets the result of a reduction, the others have nothing: {_HAND_ON}": (
         _warps_first(_nothing)
@@ -199,7 +199,7 @@ _OF_BLOCKS: Mapping[str, InHand] = {
     f"only the first lane of each warp gets the result of a reduction: {_HAND_ON}": _lanes_first,
 }
 _OF_GROUPS: Mapping[str, InHand] = {
-    "each thread uses a result of its own: a reduction over threads is missing": _own,
+    "each thread uses a result of its own: a reduction over threads is missing": _by_thread,
     "a reduction over threads lacks the step between neighbours: even and odd threads are not combined": (
         _without_neighbours
     ),
@@ -216,7 +216,7 @@ _OF_WARPS: Mapping[str, InHand] = {
 
 def layouts(columns: int) -> Iterator[Layout]:
     """Who may own which column of a row; of those in which a thread has one turn, the smallest alone."""
-    for width in (one for one in WIDTHS if columns % one == 0):
+    for width in (elements for elements in WIDTHS if columns % elements == 0):
         needed = -(-columns // width)
         yield from (Layout(threads, width) for threads in THREADS if threads < needed)
         yield Layout(needed, width)
@@ -262,16 +262,18 @@ def _of(layout: Layout) -> Mapping[str, InHand]:
 
 
 def _of_some(columns: slice) -> Reduction:
-    return lambda values, combine: whole(values[..., columns], combine)
+    return lambda values, combine: row_result(values[..., columns], combine)
 
 
 def _from_zero(values: Array, combine: np.ufunc) -> Array:
-    return np.maximum(whole(values, combine), 0) if combine is np.maximum else whole(values, combine)
+    return (
+        np.maximum(row_result(values, combine), 0) if combine is np.maximum else row_result(values, combine)
+    )
 
 
 def _of_first_row(group: int) -> Reduction:
     def reduce(values: Array, combine: np.ufunc) -> Array:
-        result = whole(values, combine)
+        result = row_result(values, combine)
         rows = np.arange(result.size)
         return np.asarray(result.ravel()[rows // group * group].reshape(result.shape))
 
@@ -282,14 +284,14 @@ def readings(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
     """Inputs that are read in a wrong place, and what is wrong with them."""
     for name, array in steps.arrays.items():
         columns = array.shape[-1]
-        place = np.arange(columns)
-        for behind in (one for one in PLACES if one < columns):
-            source = np.where(place < behind, place, place - behind)
+        column = np.arange(columns)
+        for behind in (distance for distance in PLACES if distance < columns):
+            source = np.where(column < behind, column, column - behind)
             text = f"{name} is read {behind} columns too early, from column {behind} on"
             yield text, {name: array[..., source]}
         rows = array.reshape(-1, columns)
         row = np.arange(len(rows))
-        for group in (one for one in GROUPS if one < len(rows)):
+        for group in (size for size in GROUPS if size < len(rows)):
             text = f"{name} is read from the first of {group} rows for all of them"
             yield text, {name: rows[row // group * group].reshape(array.shape)}
         if len(rows) > 1:
@@ -300,20 +302,23 @@ def readings(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
 def padded(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
     """Inputs with zeros behind the last column, which threads without a column may count."""
     columns = steps.shape[-1]
-    for size in dict.fromkeys(-(-columns // one) * one for one in ROUNDED):
+    for size in dict.fromkeys(-(-columns // multiple) * multiple for multiple in ROUNDED):
         if size > columns:
             more = {
-                name: np.concatenate([one, np.zeros((*one.shape[:-1], size - columns))], axis=-1)
-                for name, one in steps.arrays.items()
-                if one.shape[-1] == columns
+                name: np.concatenate([array, np.zeros((*array.shape[:-1], size - columns))], axis=-1)
+                for name, array in steps.arrays.items()
+                if array.shape[-1] == columns
             }
             yield "columns past the end of a row count as zeros in a reduction", more
 
 
 def variations(steps: Steps) -> Iterator[tuple[str, Steps]]:
     """``steps`` with one fault each, the commonest first."""
-    places = steps.reductions
-    wherever = [places, *((place,) for place in places if len(places) > 1)]
+    reductions_of_rows = steps.reductions
+    wherever = [
+        reductions_of_rows,
+        *((index,) for index in reductions_of_rows if len(reductions_of_rows) > 1),
+    ]
     for text, faulty in reductions(steps.shape[-1]):
         for some in wherever:
             yield text, replace(steps, faulty=dict.fromkeys(some, faulty))
@@ -328,34 +333,42 @@ def matches(
 
     None is looked for any more behind one that explains all that a program gives row by row.
     """
-    found: list[Match] = []
+    matching: list[Match] = []
     for steps in ways:
-        kept = {name: one for name, one in evidence.items() if len(one.got) == steps.shape[0]}
-        if not kept or steps.shape[-1] < LEAST_COLUMNS:
+        candidates = {
+            name: output_evidence
+            for name, output_evidence in evidence.items()
+            if len(output_evidence.actual) == steps.shape[0]
+        }
+        if not candidates or steps.shape[-1] < LEAST_COLUMNS:
             continue
-        place = _from_first_wrong(kept.values(), steps.shape)
-        parts = {name: part for name, one in kept.items() if (part := one.part(place)).wrong.any()}
-        if sum(part.got.size for part in parts.values()) > MOST_TRIED_ELEMENTS:
+        window = _from_first_wrong(candidates.values(), steps.shape)
+        parts = {
+            name: part
+            for name, output_evidence in candidates.items()
+            if (part := output_evidence.part(window)).wrong.any()
+        }
+        if sum(part.actual.size for part in parts.values()) > MOST_TRIED_ELEMENTS:
             continue
-        for number, (text, faulty) in enumerate(variations(steps.part(place))):
-            made = faulty.outputs()
-            if (one := match(parts, made, COMMONER + number, text)) is None:
+        for number, (text, faulty) in enumerate(variations(steps.part(window))):
+            predicted = faulty.outputs()
+            if (formula := match(parts, predicted, COMMONER + number, text)) is None:
                 continue
-            spoilt = sum(not _stays(made.get(name), other, place) for name, other in right.items())
-            unexplained = len(evidence) - len(one.names)
-            found.append(replace(one, unexplained=unexplained, spoilt=spoilt))
-            if len(one.names) == len(parts) and not spoilt and one.likeness < SURE:
-                return found
-    return found
+            spoilt = sum(not _stays(predicted.get(name), other, window) for name, other in right.items())
+            unexplained = len(evidence) - len(formula.names)
+            matching.append(replace(formula, unexplained=unexplained, spoilt=spoilt))
+            if len(formula.names) == len(parts) and not spoilt and formula.likeness < SURE:
+                return matching
+    return matching
 
 
-def _stays(made: Array | None, right: Comparison, place: tuple[slice, ...]) -> bool:
+def _stays(predicted: Array | None, right: Comparison, window: tuple[slice, ...]) -> bool:
     """Whether a fault leaves an output right, of which it gives a part, or does not touch it."""
-    here = place[: right.expected.ndim]
+    here = window[: right.expected.ndim]
     expected = right.expected[here]
-    if made is None or made.size != expected.size:
+    if predicted is None or predicted.size != expected.size:
         return True
-    return bool((np.abs(made.reshape(expected.shape) - expected) <= 4 * right.bound[here]).all())
+    return bool((np.abs(predicted.reshape(expected.shape) - expected) <= 4 * right.bound[here]).all())
 
 
 def _from_first_wrong(evidence: Collection[Evidence], shape: tuple[int, ...]) -> tuple[slice, ...]:
@@ -363,14 +376,14 @@ def _from_first_wrong(evidence: Collection[Evidence], shape: tuple[int, ...]) ->
 
     Axes before the last two, of which a mask may tell the indices apart, or the first of two.
     """
-    largest = max(evidence, key=lambda one: one.wrong.size)
+    largest = max(evidence, key=lambda output_evidence: output_evidence.wrong.size)
     first = np.argwhere(largest.wrong)[0]
-    place: list[slice] = []
+    window: list[slice] = []
     for axis in range(max(1, len(shape) - 2)):
         count = max(1, TRIED_ELEMENTS // prod(shape[axis + 1 :]))
         begin = int(first[axis])
-        group = max(one for one in (1, *GROUPS) if one <= count)
-        place.append(slice(begin - begin % group, begin - begin % group + count))
+        group = max(size for size in (1, *GROUPS) if size <= count)
+        window.append(slice(begin - begin % group, begin - begin % group + count))
         if count > 1:
             break
-    return tuple(place)
+    return tuple(window)

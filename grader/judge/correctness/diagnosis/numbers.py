@@ -23,10 +23,10 @@ CHANGING = 0.3  # share of neighbours that differ in sign: a half where errors a
 
 def constant_factor(evidence: Evidence) -> Diagnosis | None:
     """Everything is right but for one factor."""
-    usable = np.isfinite(evidence.got) & (np.abs(evidence.expected) > 4 * evidence.comparison.bound)
+    usable = np.isfinite(evidence.actual) & (np.abs(evidence.expected) > 4 * evidence.comparison.bound)
     if usable.sum() < 8 or (evidence.wrong & usable).sum() < ALMOST_ALL * usable.sum():
         return None
-    ratio = evidence.got[usable] / evidence.expected[usable]
+    ratio = evidence.actual[usable] / evidence.expected[usable]
     middle = float(np.median(ratio))
     steady = np.abs(ratio - middle) <= 1e-3 * abs(middle)
     if middle == 0 or abs(middle - 1) < 1e-3 or steady.mean() < ALMOST_ALL:
@@ -36,20 +36,20 @@ def constant_factor(evidence: Evidence) -> Diagnosis | None:
 
 def row_factor_or_offset(evidence: Evidence) -> Diagnosis | None:
     """Each row is right but for its own factor or its own offset: a wrong row sum, mean or maximum."""
-    got, expected = np.atleast_2d(evidence.got), np.atleast_2d(evidence.expected)
+    actual, expected = np.atleast_2d(evidence.actual), np.atleast_2d(evidence.expected)
     wrong = np.atleast_2d(evidence.wrong)
-    rows = wrong.any(axis=-1) & np.isfinite(got).all(axis=-1)
-    if got.shape[-1] < 4 or rows.sum() < 2 or evidence.got.ndim == 1:
+    rows = wrong.any(axis=-1) & np.isfinite(actual).all(axis=-1)
+    if actual.shape[-1] < 4 or rows.sum() < 2 or evidence.actual.ndim == 1:
         return None
-    got, expected = got[rows], expected[rows]
-    error = got - expected
+    actual, expected = actual[rows], expected[rows]
+    error = actual - expected
     size = np.abs(error).mean(axis=-1)
     if (error.std(axis=-1) <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
         cause, question = "each row is off by a constant of its own", "is a row sum, mean or maximum wrong?"
         return as_question("row_offset", cause, question)
     weight = (expected**2).sum(axis=-1)
-    factor = (got * expected).sum(axis=-1) / np.where(weight > 0, weight, 1.0)
-    rest = np.abs(got - factor[:, None] * expected).mean(axis=-1)
+    factor = (actual * expected).sum(axis=-1) / np.where(weight > 0, weight, 1.0)
+    rest = np.abs(actual - factor[:, None] * expected).mean(axis=-1)
     if (rest <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
         cause, question = "each row is off by a factor of its own", "is the sum that it is divided by wrong?"
         return as_question("row_factor", cause, question)
@@ -58,7 +58,7 @@ def row_factor_or_offset(evidence: Evidence) -> Diagnosis | None:
 
 def zeros(evidence: Evidence) -> Diagnosis | None:
     """Wrong elements are zero."""
-    if (evidence.got[evidence.wrong] == 0).mean() >= ALMOST_ALL:
+    if (evidence.actual[evidence.wrong] == 0).mean() >= ALMOST_ALL:
         return Diagnosis("zeros", "the wrong elements are zero")
     return None
 
@@ -66,25 +66,25 @@ def zeros(evidence: Evidence) -> Diagnosis | None:
 def displaced(evidence: Evidence) -> Diagnosis | None:
     """From some row or column on, what belongs to others stands there."""
     for axis, many in ((evidence.wrong.ndim - 1, "columns"), (0, "rows")):
-        others = tuple(other for other in range(evidence.wrong.ndim) if other != axis)
-        places = np.flatnonzero(evidence.wrong.any(axis=others))
-        first, count = int(places[0]), evidence.wrong.shape[axis]
+        other_axes = tuple(other for other in range(evidence.wrong.ndim) if other != axis)
+        indices = np.flatnonzero(evidence.wrong.any(axis=other_axes))
+        first, count = int(indices[0]), evidence.wrong.shape[axis]
         for shift in sorted({first, 1, -1} - {0}):
             target = np.arange(first, count if shift > 0 else count + shift)
             source = target % first if shift == first else target - shift
             if target.size < 4 or source.min() < 0:
                 continue
-            got, theirs, bound = (
+            actual, theirs, bound = (
                 np.take(part, index, axis)
                 for part, index in (
-                    (evidence.got, target),
+                    (evidence.actual, target),
                     (evidence.expected, source),
                     (evidence.comparison.bound, source),
                 )
             )
             wrong = np.take(evidence.wrong, target, axis)
             with np.errstate(invalid="ignore"):
-                theirs_there = np.abs(got - theirs) <= 4 * bound
+                theirs_there = np.abs(actual - theirs) <= 4 * bound
             if wrong.mean() > 0.5 and theirs_there[wrong].mean() >= ALMOST_ALL:
                 way = f"{abs(shift)} {many} {'before' if shift > 0 else 'behind'}"
                 return Diagnosis(f"displaced_{many}", f"{many} from {first} on hold what belongs {way}")
@@ -96,29 +96,31 @@ def overflow(evidence: Evidence) -> Diagnosis | None:
     comparison = evidence.comparison
     if comparison.nan + comparison.infinite < 0.5 * comparison.bad:
         return None
-    strange = ~np.isfinite(evidence.got)
+    strange = ~np.isfinite(evidence.actual)
     rows = np.atleast_2d(strange & evidence.wrong).any(axis=-1)
     question = (
         "does an exponential overflow, is 0 divided by 0, the root of a negative variance taken (E[x^2] - "
         "E[x]^2 can round to less than 0), or a variable read that is never set?"
     )
-    others = [text for text, one in evidence.formulas.items() if _overlap(strange, ~np.isfinite(one))]
-    likely = f" So it would be if {', or if '.join(others)}" if others else ""
+    overflowing = [
+        text for text, formula in evidence.formulas.items() if _overlap(strange, ~np.isfinite(formula))
+    ]
+    likely = f" So it would be if {', or if '.join(overflowing)}" if overflowing else ""
     where = f"NaN or infinity in {int(rows.sum())} of {rows.size} rows"
     return as_question("overflow", where, question + likely)
 
 
-def _overlap(one: Mask, other: Mask) -> bool:
-    """Whether the same elements are meant, nearly all of either."""
-    return bool((one & other).sum() >= ALMOST_ALL * (one | other).sum())
+def _overlap(first: Mask, other: Mask) -> bool:
+    """Whether nearly all elements of either mask are in both."""
+    return bool((first & other).sum() >= ALMOST_ALL * (first | other).sum())
 
 
 def stored_in_half(evidence: Evidence) -> Diagnosis | None:
     """All values, of which many are wrong and few the same, are float16 or bfloat16 numbers."""
     if evidence.raw.dtype != np.float32:
         return None
-    numbers = np.isfinite(evidence.got) & (evidence.got != 0)
-    values = np.unique(evidence.got[numbers]).astype(np.float32)
+    numbers = np.isfinite(evidence.actual) & (evidence.actual != 0)
+    values = np.unique(evidence.actual[numbers]).astype(np.float32)
     if values.size < DIFFERENT_VALUES or evidence.wrong[numbers].mean() < WIDESPREAD:
         return None
     if not (values.view(np.uint32) & np.uint32(0xFFFF)).any():  # first: most of these fit float16 as well
@@ -155,9 +157,9 @@ def low_precision(evidence: Evidence) -> Diagnosis | None:
 def _of_the_size_of(evidence: Evidence) -> str | None:
     """The half precision whose rounding makes errors as small as these, which are nearly everywhere."""
     widespread = evidence.wrong.mean() >= WIDESPREAD and evidence.wrong.sum() >= RANDOM_SIGNS
-    if np.count_nonzero(~np.isfinite(evidence.got)) or not widespread:
+    if np.count_nonzero(~np.isfinite(evidence.actual)) or not widespread:
         return None
-    error = evidence.got - evidence.expected
+    error = evidence.actual - evidence.expected
     scale = np.abs(evidence.expected).max(axis=-1, keepdims=True)
     balance = (error[evidence.wrong] > 0).mean()
     if (np.abs(error) / np.where(scale > 0, scale, 1.0)).max() > 0.05 or not 0.1 < balance < 0.9:
@@ -172,7 +174,7 @@ def _of_the_size_of(evidence: Evidence) -> str | None:
 def _random_signs(evidence: Evidence) -> bool:
     """Whether the errors' signs change at random along the rows, in whatever order of their numbers."""
     shape = -1, evidence.wrong.shape[-1]
-    positive = evidence.got > evidence.expected
+    positive = evidence.actual > evidence.expected
     for numbers in (evidence.expected, *evidence.alike):
         order = np.argsort(numbers.reshape(shape), axis=-1)
         sign, wrong = (

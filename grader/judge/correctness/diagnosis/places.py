@@ -41,38 +41,39 @@ def _leading(wrong: Mask, axes: tuple[str, ...]) -> list[str]:
     return parts
 
 
-def _along(hit: Mask, one: str, many: str) -> str | None:
+def _along(hit: Mask, singular: str, many: str) -> str | None:
     """In words, which indices of an axis are hit, if there is a pattern."""
-    places = np.flatnonzero(hit)
-    if hit.size < 2 or places.size in {0, hit.size}:
+    indices = np.flatnonzero(hit)
+    if hit.size < 2 or indices.size in {0, hit.size}:
         return None
-    if text := _at_an_end(places, hit.size, one, many) or _periodic(places, hit, many):
+    if text := _at_an_end(indices, hit.size, singular, many) or _periodic(indices, hit, many):
         return text
-    if places.size <= hit.size // 4:
-        return f"only {places.size} of {hit.size} {many}, scattered between {places[0]} and {places[-1]}"
+    if indices.size <= hit.size // 4:
+        return f"only {indices.size} of {hit.size} {many}, scattered between {indices[0]} and {indices[-1]}"
     return None
 
 
-def _at_an_end(places: NDArray[np.intp], count: int, one: str, many: str) -> str | None:
-    """One index, all from one on, or all up to one."""
-    first, last = int(places[0]), int(places[-1])
-    if places.size == 1:
-        return f"only {one} {first}" + (", the last one" if first == count - 1 else "")
-    if last == count - 1 and places.size == count - first:
-        return f"right up to {one} {first - 1}, wrong from {one} {first} on ({places.size} of {count})"
-    if first == 0 and places.size == last + 1:
+def _at_an_end(indices: NDArray[np.intp], count: int, singular: str, many: str) -> str | None:
+    """Words for wrong indices that are a single one, all from some index on, or all up to some index."""
+    first, last = int(indices[0]), int(indices[-1])
+    if indices.size == 1:
+        return f"only {singular} {first}" + (", the last one" if first == count - 1 else "")
+    if last == count - 1 and indices.size == count - first:
+        counts = f"({indices.size} of {count})"
+        return f"right up to {singular} {first - 1}, wrong from {singular} {first} on {counts}"
+    if first == 0 and indices.size == last + 1:
         return f"only {many} up to {last}"
     return None
 
 
-def _periodic(places: NDArray[np.intp], hit: Mask, many: str) -> str | None:
+def _periodic(indices: NDArray[np.intp], hit: Mask, many: str) -> str | None:
     """Every nth index, or all but every nth: lanes, warps, float4 components, rows of a block."""
-    others = np.flatnonzero(~hit)
+    unhit = np.flatnonzero(~hit)
     for period in PERIODS:
         enough = max(3, hit.size // period)
-        if places.size >= enough and np.unique(places % period).size == 1:
+        if indices.size >= enough and np.unique(indices % period).size == 1:
             return f"only every {_ordinal(period)} of the {many}"
-        if others.size >= enough and np.unique(others % period).size == 1:
+        if unhit.size >= enough and np.unique(unhit % period).size == 1:
             return f"all {many} but every {_ordinal(period)}"
     return None
 

@@ -42,7 +42,7 @@ _ZIPS: Mapping[str, np.ufunc] = {
 _REDUCTIONS: Mapping[str, np.ufunc] = {"sum": np.add, "max": np.maximum}
 
 
-def whole(values: Array, combine: np.ufunc) -> Array:
+def row_result(values: Array, combine: np.ufunc) -> Array:
     """What a right reduction gives to all columns of a row."""
     return np.asarray(combine.reduce(values, axis=-1, keepdims=True))
 
@@ -65,18 +65,18 @@ class Steps:
     @property
     def reductions(self) -> tuple[int, ...]:
         """The places of the reductions along the last axis: over the columns of a row."""
-        return tuple(place for place, operation in enumerate(self.program) if _along_rows(operation))
+        return tuple(index for index, operation in enumerate(self.program) if _along_rows(operation))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of what is computed element by element."""
         return tuple(map(max, zip(*(operation.output.shape for operation in self.program), strict=True)))
 
-    def part(self, place: tuple[slice, ...]) -> Steps:
-        """The same with some indices of the leading axes alone; what is summed over those is lost."""
+    def part(self, window: tuple[slice, ...]) -> Steps:
+        """The steps on some indices of the leading axes alone; what is summed over those axes is lost."""
         arrays = {
-            name: one[tuple(some if size > 1 else slice(None) for some, size in zip(place, one.shape))]  # noqa: B905
-            for name, one in self.arrays.items()
+            name: array[tuple(some if size > 1 else slice(None) for some, size in zip(window, array.shape))]  # noqa: B905
+            for name, array in self.arrays.items()
         }
         return replace(self, arrays=arrays)
 
@@ -84,25 +84,25 @@ class Steps:
         """All arrays that the program writes. What belongs to a row alone is what its first column has."""
         memory = dict(self.arrays)
         columns = {}
-        for place, operation in enumerate(self.program):
+        for index, operation in enumerate(self.program):
             operands = [memory[operand.name] for operand in operation.tensors]
-            memory[operation.output.name] = self._applied(place, operation, operands)
+            memory[operation.output.name] = self._applied(index, operation, operands)
             columns[operation.output.name] = operation.output.shape[-1]
         return {name: memory[name][..., :count] for name, count in columns.items()}
 
-    def _applied(self, place: int, operation: Operation, operands: Sequence[Array]) -> Array:
+    def _applied(self, index: int, operation: Operation, operands: Sequence[Array]) -> Array:
         if operation.kind is Kind.MAP:
             return _MAPS[operation.function](operands[0], operation.constant)
         if operation.kind is Kind.ZIP:
             return np.asarray(_ZIPS[operation.function](*operands))
         combine = _REDUCTIONS[operation.function]
         if _along_rows(operation):
-            return self.faulty.get(place, whole)(operands[0], combine)
+            return self.faulty.get(index, row_result)(operands[0], combine)
         return np.asarray(combine.reduce(operands[0], axis=operation.axis, keepdims=True))
 
 
 def steps_of(program: Sequence[Operation], arrays: Mapping[str, NDArray[np.generic] | None]) -> Steps:
-    """``program`` on ``arrays``."""
+    """The steps of ``program``, with those of the ``arrays`` that it reads."""
     read: dict[str, Tensor] = {}
     for operation in reversed(program):
         read |= {operand.name: operand for operand in operation.tensors}

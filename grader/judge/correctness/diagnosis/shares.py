@@ -47,21 +47,25 @@ def incomplete_reduction(evidence: Evidence) -> Diagnosis | None:
     of its own, the share is common to the columns that a thread owns.
     """
     shape = -1, evidence.wrong.shape[-1]
-    got, expected, bound = (
-        part.reshape(shape) for part in (evidence.got, evidence.expected, evidence.comparison.bound)
+    actual, expected, bound = (
+        part.reshape(shape) for part in (evidence.actual, evidence.expected, evidence.comparison.bound)
     )
     wrong = evidence.wrong.reshape(shape)
-    rows = np.flatnonzero(wrong.any(axis=-1) & np.isfinite(got).all(axis=-1))
+    rows = np.flatnonzero(wrong.any(axis=-1) & np.isfinite(actual).all(axis=-1))
     rows = rows[: max(1, min(FITTED_ROWS, FITTED_ELEMENTS // shape[1]))]
     if evidence.wrong.ndim == 1 or shape[1] < 8 or rows.size == 0:
         return None
-    error, slack = (got - expected)[rows], 4 * bound[rows]
+    error, slack = (actual - expected)[rows], 4 * bound[rows]
     directions = {"": expected[rows]}
     directions |= {
         text: formula.reshape(shape)[rows] - expected[rows] for text, formula in evidence.formulas.items()
     }
     # What is 0 fits any factor, so it does not count.
-    sizes = {text: np.count_nonzero(one) for text, one in directions.items() if np.isfinite(one).all()}
+    sizes = {
+        text: np.count_nonzero(direction)
+        for text, direction in directions.items()
+        if np.isfinite(direction).all()
+    }
     for threads in THREADS:
         for width in WIDTHS[: 1 if threads == 1 else None]:
             owner = np.arange(shape[1]) // width % threads

@@ -47,7 +47,7 @@ def result_of_previous_call(evidence: Evidence) -> Diagnosis | None:
 def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
     """Some elements still hold the poison or, in place, the input."""
     if evidence.before is None:
-        untouched = evidence.wrong & (np.isnan(evidence.got) | poisoned(evidence.raw))
+        untouched = evidence.wrong & (np.isnan(evidence.actual) | poisoned(evidence.raw))
         sure = evidence.comparison.unwritten == untouched.sum() > 0
     else:
         untouched = evidence.wrong & (evidence.raw == evidence.before)
