@@ -124,6 +124,10 @@ class Range:
         largest = self.high // step * step
         return min(largest, -(-max(self.low, value) // step) * step)
 
+    def within(self, value: int) -> int:
+        """The largest value of the range that is at most ``value``; the smallest one if there is none."""
+        return max(self.nearest(self.low), min(value, self.high) // self.multiple_of * self.multiple_of)
+
     def __contains__(self, value: int) -> bool:
         return self.low <= value <= self.high and value % self.multiple_of == 0
 

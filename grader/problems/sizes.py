@@ -75,13 +75,9 @@ def suited(
     """``case`` with what ``derived`` says of queued calls and of large arrays."""
     return replace(
         case,
-        queued={name: size for name, size in _within(case.queued, ranges).items() if name in passed},
+        queued={name: ranges[name].within(size) for name, size in case.queued.items() if name in passed},
         orders=1 if elements(case.sizes) >= MANY_ELEMENTS else None,
     )
-
-
-def _within(sizes: Sizes, ranges: Mapping[str, Range]) -> Sizes:
-    return {name: min(size, ranges[name].nearest(size)) for name, size in sizes.items()}
 
 
 def _rows(seed: int, ranges: Mapping[str, Range], distributions: Sequence[str]) -> Iterator[Row]:

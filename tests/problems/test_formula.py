@@ -291,6 +291,23 @@ def test_a_queued_call_of_the_same_arrays_keeps_the_size_that_their_numbers_stay
     assert {tuple(case.queued) for case in counts.cases(1) if case.staged} == {("n",)}
 
 
+@pytest.mark.parametrize(("low", "step"), [(16, 16), (2, 2), (100, 1), (48, 16)])
+def test_a_queued_call_has_sizes_of_their_ranges(low: int, step: int) -> None:
+    rows = problem(
+        id="rows",
+        file="rows.cu",
+        launcher="launch_rows(float* out, const float* x, int rows, int columns, cudaStream_t stream)",
+        formula=lambda x: 2 * x,
+        inputs=lambda rows, columns: {"x": real(rows, columns)},
+        sizes={"rows": Range(low, 1024, step), "columns": Range(low, 1024, step)},
+    )
+    staged = [case for case in rows.cases(1) if case.staged]
+    assert staged
+    for case in staged:
+        assert all(size in rows.space.ranges[name] for name, size in case.queued.items())
+        assert all(size <= case.sizes[name] for name, size in case.queued.items())
+
+
 def test_the_same_seed_gives_the_same_inputs_of_the_launchers_types() -> None:
     for asked in PROBLEMS.values():
         case = asked.cases(3)[5]
