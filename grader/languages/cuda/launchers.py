@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory
-from grader.languages.cuda.source import functions
+from grader.languages.cuda.source import aliases, functions, resolved
 from grader.languages.language import Launcher, LauncherError
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import ArrayParameter, Role, ScalarParameter, StreamParameter
@@ -36,6 +36,8 @@ _CTYPES = {
     "float": "float",
     "double": "double",
 }
+_BY_SYSTEM = {"uint": "unsigned int", "ushort": "unsigned short", "ulong": "unsigned long"}
+"""Names of types that headers of the system give."""
 _LONGS, _HOST_ARRAY = "longs", "const long long*"
 _WHOLE = {"int", "long", "bool"}
 _STREAMS = {"cudaStream_t", "CUstream"}
@@ -56,6 +58,12 @@ def launcher(problem: KernelProblem, contents: Mapping[str, bytes], memory: Memo
     file, function = next((pair for pair in candidates if pair[1].name == problem.entry_point), ("", None))
     if function is None:
         return Launcher(problem, memory, ())
+    names = {
+        **_BY_SYSTEM,
+        **{name: kind for content in contents.values() for name, kind in _aliases(content).items()},
+    }
+    parameters = tuple(resolved(parameter, names) for parameter in function.parameters)
+    function = replace(function, parameters=parameters)
     adapted, notes = _adapted(problem, function, memory, f"{file}:{function.first}")
     return Launcher(adapted, memory, notes)
 
@@ -63,6 +71,11 @@ def launcher(problem: KernelProblem, contents: Mapping[str, bytes], memory: Memo
 @lru_cache(maxsize=64)  # the problems of an assignment share files
 def _functions(content: bytes) -> tuple[Function, ...]:
     return functions(content.decode(errors="replace"))
+
+
+@lru_cache(maxsize=64)
+def _aliases(content: bytes) -> Mapping[str, str]:
+    return aliases(content.decode(errors="replace"))
 
 
 def _adapted(

@@ -22,7 +22,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Parser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tree_sitter import Node, Tree
 
@@ -38,6 +38,14 @@ _ARRAYS = frozenset({"array_declarator", "abstract_array_declarator"})
 _WITHOUT_FIELD = frozenset({"parenthesized_declarator", "reference_declarator", "variadic_declarator"})
 _QUALIFIER = "type_qualifier"
 _UNIMPORTANT = frozenset({_QUALIFIER, "attribute_declaration", "attribute_specifier", "struct", "="})
+_ALIAS = re.compile(
+    r"\btypedef\s+([^;{}()]+?)\s*\b(\w+)\s*;"
+    r"|\busing\s+(\w+)\s*=\s*([^;{}()]+);"
+    r"|^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([\w:][\w: \t]*[\w*])[ \t]*$",
+    re.MULTILINE,
+)
+_IN_FRONT = frozenset({"const", "volatile", "struct", "typename"})  # of a type, or behind it
+_CHAIN = 8  # aliases of aliases
 _MOST_SECONDS = 1.0  # of processor time for a tree: 2,000 lines take a fiftieth of it
 
 
@@ -96,6 +104,32 @@ def functions(text: str) -> tuple[Function, ...]:
         for first, definition in _definitions(tree.root_node)
         if (function := _function(code, first, definition)) is not None
     )
+
+
+def aliases(text: str) -> dict[str, str]:
+    """The types that ``text`` gives another name, by that name: by ``typedef``, ``using`` or a macro.
+
+    Conditions, scopes and templates are not looked at: the last definition of a name counts.
+    """
+    found = {}
+    for typedef, name, other, target, macro, replacement in _ALIAS.findall(_quiet(text) or ""):
+        found[name or other or macro] = typedef or target or replacement
+    return found
+
+
+def resolved(parameter: Parameter, names: Mapping[str, str]) -> Parameter:
+    """``parameter`` with the type that stands behind the ``names`` of other types."""
+    kind, const = parameter.type, parameter.const
+    for _ in range(_CHAIN):
+        base = kind.rstrip("*")
+        if base not in names:
+            break
+        words = names[base].replace("*", " * ").split()
+        const = const or "const" in words
+        kind = (
+            " ".join(word for word in words if word not in _IN_FRONT).replace(" *", "*") + kind[len(base) :]
+        )
+    return replace(parameter, type=kind, const=const)
 
 
 def without(text: str, removed: Iterable[Function]) -> str:

@@ -64,6 +64,27 @@ def test_without_streams_where_it_is_given_host_pointers() -> None:
         of(BACKWARD, code)
 
 
+@pytest.mark.parametrize(
+    "names_of_types",
+    [
+        "typedef float real;\ntypedef const real *input;\n",
+        "using real = float;\nusing input = real const*;\n",
+        "#define real float\n#define input const real*\n",
+        "namespace mine { typedef float real; }\nusing mine::real;\ntypedef real const* input;",
+    ],
+)
+def test_other_names_of_types_are_those_that_the_compiler_sees(names_of_types: str) -> None:
+    head = "void launch_attn_softmax(real* inp, input attn_mask, int batch_size, int nhead, int from_len,"
+    code = f"{names_of_types}{head} int to_len, bool mask_future, cudaStream_t stream) {{}}"
+    assert of(SOFTMAX, code).problem == SOFTMAX
+
+
+def test_a_name_of_another_type_is_told_as_that_type() -> None:
+    code = "typedef double real; void launch_attn_softmax(real* x, const real* m, int b, int n, int f) {}"
+    with pytest.raises(LauncherError, match=r"\(double\* x, const double\* m"):
+        of(SOFTMAX, code)
+
+
 def test_another_order_is_passed_by_name() -> None:
     code = (
         "void launch_layernorm(const float* inp, const float* scale, const float* bias, float* ln_res, "
