@@ -84,7 +84,9 @@ def called(conduct: Conduct, candidate: Candidate, memory: Memory | None = None)
     if Memory.DEVICE in refused and tried[best] is Outcome.MISTAKEN:
         raise refused[Memory.DEVICE]
     launcher = launchers[best]
-    notes = () if tried[best] is Outcome.RIGHT and best is Memory.DEVICE else (_note(problem, tried, best),)
+    # Device pointers are what the assignment asks for: who takes no others needs no word on them.
+    usual = best is Memory.DEVICE and (tried[best] is Outcome.RIGHT or len(set(tried.values())) > 1)
+    notes = () if usual else (_note(problem, tried, best),)
     return replace(launcher, notes=(*notes, *launcher.notes))
 
 
