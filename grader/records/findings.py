@@ -235,8 +235,10 @@ _POINTER_OF_HOST = {
     name: replace(reason, mistake="", triton=None, fault="") for name, reason in _OUTSIDE.items()
 }
 
-_SHARED = "{who} {does} shared memory at byte {byte}{line} that {other} has {did}{other_line}"
-_GLOBAL = "{who} {does} {target}{line} that {other} has {did}{other_line}"
+_IN_SHARED = "{who} {does} shared memory at byte {byte}{line}"
+_IN_GLOBAL = "{who} {does} {target}{line}"
+_SHARED = _IN_SHARED + " that {other} has {did}{other_line}"
+_GLOBAL = _IN_GLOBAL + " that {other} has {did}{other_line}"
 _UNORDERED = ", and nothing orders the two: "
 _OVERLAP = (
     "[; {begins_again} at {begins_at} begins again before all threads have left that at {left_at}][; the "
@@ -256,7 +258,33 @@ _NO_ORDER = {
     "no_syncwarp": "a {syncwarp} between them is missing",
     "no_syncthreads": "a {syncthreads} between them is missing",
 }
+_AT_ONCE = "Several threads write different values to one place at once"
+
+
+def _of_one_statement(access: str) -> dict[str, Reason]:
+    """What no barrier mends; ``access`` names the first one."""
+    return {
+        "update": Reason(
+            access
+            + " that {other} has {did}{other_line}, and each of them computes what it writes from what it "
+            "has read there: one of the two updates is lost",
+            "; use an atomic",
+            "Several threads update one place, and updates are lost",
+            "Use an atomic such as atomicAdd, or let one thread update this place.",
+            fault="at once",
+        ),
+        "one_statement": Reason(
+            access + " that {other} has {did} in the same statement, which no barrier can order",
+            ": their indices mean the same element",
+            _AT_ONCE,
+            "Check the index: give each thread an element of its own, or let one of them write.",
+            fault="at once",
+        ),
+    }
+
+
 _OF_SHARED = {name: Reason(_SHARED, _UNORDERED + missing + _OVERLAP) for name, missing in _NO_ORDER.items()}
+_OF_SHARED |= _of_one_statement(_IN_SHARED)
 _OF_SHARED["copy"] = Reason(
     "{who} {does} shared memory at byte {byte}{line} that an asynchronous copy of {other}{other_line} may "
     "still be filling: the copying thread must wait for its copies first, and then a {syncthreads}",
@@ -290,11 +318,11 @@ def _of_blocks(missing: str, mistake: str = "", do: str = "") -> Reason:
     )
 
 
-_AT_ONCE = "Several threads write different values to one place at once"
 _FLAG = "the flag or counter (line {flag})"
 _LOOK = "the look at the flag or counter (line {look})"
 _OF_GLOBAL = {
     **{name: _of_block(name) for name in _NO_ORDER},
+    **_of_one_statement(_IN_GLOBAL),
     "any_order": replace(
         _of_blocks("blocks run in any order; use an atomic, another launch or a fence and a flag"),
         triton=_of_blocks(

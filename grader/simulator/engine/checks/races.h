@@ -231,6 +231,11 @@ void note_rows(SharedRaces&);
 const View& view_of(const SharedRaces&, std::uint32_t warp, std::uint32_t lane);
 // What is missing for an earlier access to be ordered before what this lane does, as the reason of a finding.
 const char* missing_order(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane);
+struct KernelCode;
+// Where no barrier between two accesses would help, as the reason of a finding: both threads update one place, or write
+// it in one statement. Otherwise null.
+const char* mistake_of_one_statement(const KernelCode&, std::uint32_t site, bool writes, std::uint32_t other,
+                                     bool other_writes);
 // Forgets what threads have handed to each other.
 void forget_views(SharedRaces&);
 // A strong access has been checked: what it takes from its locations, and what it leaves there.

@@ -39,8 +39,9 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const bool same_warp = other / lane_count == w.number;
   const char* kind = same_warp ? "race_warp" : "race_shared";
   if (launch.seen(kind, i.site)) return;
+  const char* mistake = mistake_of_one_statement(launch.program, i.site, a.write, site, other_writes);
   launch.report(
-      kind, missing_order(*w.block->races, stamp, w.number, lane), i.site,
+      kind, mistake ? mistake : missing_order(*w.block->races, stamp, w.number, lane), i.site,
       {launch.at(i.site, *w.block, w.number, lane, reads_or_writes(a), a.size),
        launch.at(site, *w.block, other / lane_count, other % lane_count, other_writes ? "writes" : "reads")},
       both({{"byte", granule << w.block->races->shift}}, launch.overlap(i.site, a.write, site, other_writes)));
