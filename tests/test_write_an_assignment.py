@@ -29,6 +29,7 @@ def test_every_block_is_a_file_or_a_command_and_there_is_little_python() -> None
     assert len([line for line in python.splitlines() if line.strip()]) <= MOST_LINES
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 def test_who_follows_the_page_has_a_sound_assignment(tmp_path: Path) -> None:
     said = [followed(block, tmp_path) for block in BLOCKS]

@@ -45,6 +45,7 @@ def middle(name: str) -> Case:
     return next(case for case in cases if max(case.sizes.values()) == 37 and case.distribution == NORMAL)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ptx_only")
 def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     some = {name: replace(kernel(name), cases=lambda _, name=name: (middle(name),)) for name in GRADED}

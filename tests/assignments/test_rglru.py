@@ -37,6 +37,7 @@ def firsts(problem: Problem) -> tuple[Case, ...]:
     return tuple({case.group: case for case in reversed(problem.cases(1))}.values())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ptx_only")
 def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     some = {
@@ -50,6 +51,7 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (record.score.earned, record.score.decided) == (46, 46)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ptx_only")
 def test_the_reference_is_right_with_less_shared_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
