@@ -9,7 +9,7 @@ Layer: imports numpy, distributions and element types.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,10 @@ class Content:
         with np.errstate(over="ignore"):
             numbers = self.draws(dtype)[distribution](random, self.shape)
             return numbers.astype(DTYPES[dtype].storage, copy=False)
+
+    def also(self, distribution: str, draw: Draw) -> Content:
+        """The same content, also in a further ``distribution``, which ``draw`` draws for every type."""
+        return replace(self, draws=lambda dtype: {**self.draws(dtype), distribution: draw})
 
 
 @dataclass(frozen=True)

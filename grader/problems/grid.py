@@ -101,7 +101,7 @@ def required(space: Space) -> Mapping[Pair, int]:
     if len(names) == 1:
         return corners.within([(names[0],)], budget.pairs)
     parts = {part for parts in space.products.values() for part in parts}
-    pairs = [pair for pair in combinations(names, 2) if not _nested(space, *pair)]
+    pairs = _pairs(space)
     loose = [pair for pair in pairs if not parts & set(pair)]
     bound = [pair for pair in pairs if parts & set(pair)]
     return {
@@ -111,9 +111,14 @@ def required(space: Space) -> Mapping[Pair, int]:
     }
 
 
-def _nested(space: Space, first: str, second: str) -> bool:
-    """Whether one is a product that the other is a part of."""
-    return first in space.products.get(second, ()) or second in space.products.get(first, ())
+def _pairs(space: Space) -> list[tuple[str, str]]:
+    """All pairs of sizes and products, but for a product and a part of it."""
+    parts = space.products
+    return [
+        (first, second)
+        for first, second in combinations(factors(space), 2)
+        if first not in parts.get(second, ()) and second not in parts.get(first, ())
+    ]
 
 
 def alone(space: Space) -> Mapping[Pair, int]:
@@ -227,8 +232,7 @@ class _Grid:
     def _pairs_on_gpu(self) -> list[Sizes]:
         """Sizes in a few pairs of octaves: there are too many of them to meet each in every run."""
         budget = self._budget
-        pairs = [pair for pair in combinations(factors(self._space), 2) if not _nested(self._space, *pair)]
-        reached = self._corners.within(pairs, budget.on_gpu // 2)
+        reached = self._corners.within(_pairs(self._space), budget.on_gpu // 2)
         beyond = {pair: count for pair, count in reached.items() if count > max(budget.pairs, budget.largest)}
         most = max(beyond.values(), default=0)
         largest = [pair for pair, count in beyond.items() if count * LARGEST >= most]

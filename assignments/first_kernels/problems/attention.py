@@ -14,12 +14,9 @@ from grader.problems.formula import Range, problem
 from grader.problems.problem import Inputs, Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from grader.problems.contents import Draw
 
 DEPTH = 64  # numbers of a query, a key and a value
 LATE = "large logits come late"
@@ -39,10 +36,7 @@ def keys(n: int) -> Content:
         behind = np.arange(n) > random.integers(n // 8, max(2, n // 4))
         return np.where(behind[:, None], 80 * random.standard_normal(DEPTH), random.standard_normal(shape))
 
-    def draws(dtype: str) -> Mapping[str, Draw]:
-        return {**real(n, DEPTH).draws(dtype), LATE: late}
-
-    return Content((n, DEPTH), draws)
+    return real(n, DEPTH).also(LATE, late)
 
 
 def values(n: int) -> Content:
@@ -51,10 +45,7 @@ def values(n: int) -> Content:
     def large(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.floating]:
         return 1e5 * random.standard_normal(shape)
 
-    def draws(dtype: str) -> Mapping[str, Draw]:
-        return {**real(n, DEPTH).draws(dtype), LATE: large}
-
-    return Content((n, DEPTH), draws)
+    return real(n, DEPTH).also(LATE, large)
 
 
 def some_queries(data: Inputs, index: NDArray[np.intp]) -> Inputs:

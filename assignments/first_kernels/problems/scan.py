@@ -11,11 +11,8 @@ from grader.problems.formula import Range, problem
 from grader.problems.problem import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from grader.problems.contents import Draw
 
 MARK = "sums of which all bytes are alike"
 BYTES = b"\x7f\x3f\xfe\xcd"  # with which memory is filled to mark what is not there yet
@@ -29,10 +26,7 @@ def numbers(n: int) -> Content:
         drawn[0] = np.frombuffer(BYTES[n % 4 : n % 4 + 1] * 4, np.float32)[0]
         return drawn
 
-    def draws(dtype: str) -> Mapping[str, Draw]:
-        return {**real(n).draws(dtype), MARK: mark}
-
-    return Content((n,), draws)
+    return real(n).also(MARK, mark)
 
 
 PROBLEM = problem(
