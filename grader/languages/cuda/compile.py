@@ -181,14 +181,12 @@ def build(
         *_STUDENT_FLAGS,
         *lambdas,
         *_GRADER_FLAGS,
-        *(part for folder in reversed(ABOVE if above else ()) for part in last(folder)),
-        *(last(STAND_IN_FOLDER) if empty else ()),
+        *searched(empty, above=above),
         "-gencode",
         f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]",
         *("-o", "object.o", source),
     )
-    needed |= {f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}
-    needed |= {f"{ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
+    needed |= placeholders(empty, above=above)
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     flags = " ".join((*_OBSERVED_FLAGS, f"-I{toolchain.root / 'include'}"))
     tools = (_SCRIPT, flags, toolchain.identity, toolchain.runtime_name)
@@ -355,6 +353,18 @@ def explained(log: str, empty: tuple[str, ...]) -> str:
     if not log or not empty:
         return log
     return f"{log}\n({', '.join(empty)}: empty here, as these libraries are not part of grading)"
+
+
+def searched(empty: tuple[str, ...], *, above: bool) -> tuple[str, ...]:
+    """Flags for the folders where headers are found last: above the source, and the ``empty`` stand-ins."""
+    folders = (*reversed(ABOVE if above else ()), *((STAND_IN_FOLDER,) if empty else ()))
+    return tuple(part for folder in folders for part in last(folder))
+
+
+def placeholders(empty: tuple[str, ...], *, above: bool) -> dict[str, bytes]:
+    """The ``empty`` stand-ins, and a file so that there is the folder of a source with files ``above``."""
+    files = {f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}
+    return files | ({f"{ABOVE[-1]}/empty": b""} if above else {})
 
 
 def link_folder(toolchain: Toolchain) -> Path:

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 
 from grader.languages.cache import key
 from grader.languages.cuda.compile import (
-    ABOVE,
     DEFAULT_ARCHITECTURE,
     FOR_THE_SIM,
     FORMAT,
     LOG,
     PTX_ARCHITECTURE,
-    STAND_IN_FOLDER,
     Compilation,
     compiled,
-    last,
     link_folder,
     placed,
+    placeholders,
     reachable,
+    searched,
     stand_ins,
 )
 from grader.sandbox.sandbox import Job
@@ -199,8 +198,7 @@ def build_executable(
     runtime = link_folder(toolchain)
     compiling = (
         *_GRADER_FLAGS,
-        *(part for folder in reversed(ABOVE if above else ()) for part in last(folder)),
-        *(last(STAND_IN_FOLDER) if empty else ()),
+        *searched(empty, above=above),
         *("-gencode", f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]"),
     )
     linking = (
@@ -219,8 +217,7 @@ def build_executable(
         **({"REAL_NVCC": str(toolchain.nvcc), "TOOLKIT": str(toolchain.root)} if recipe.target else {}),
         **({"RUNTIME": str(runtime / toolchain.runtime_name)} if recipe.target else {}),
     }
-    needed |= {f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}
-    needed |= {f"{ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
+    needed |= placeholders(empty, above=above)
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     settings = [part for name in sorted(environment) for part in (name, environment[name])]
     entry = key(FORMAT, script, toolchain.identity, *arguments, "", *settings, "", *files)
