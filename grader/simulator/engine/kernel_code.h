@@ -1,6 +1,8 @@
 // A kernel made ready to run: its code and that of all functions it may call, as one array of instructions.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -123,5 +125,15 @@ std::unique_ptr<KernelCode> decode(const ptx::Module&, std::uint32_t kernel, con
 
 // Bytes of a kernel's parameters, aligned as the ABI does.
 std::vector<Area> parameter_layout(const ptx::Function&, std::uint32_t& total);
+
+// Adds to `computed` what instructions `begin` to `end` compute from what is in it, as far as they only compute.
+template <class Slots>
+void add_computed(const KernelCode& program, std::size_t begin, std::size_t end, Slots& computed) {
+  for (auto n = begin; n < end; ++n) {
+    const auto& i = program.code[n];
+    if (i.flow == Flow::plain && std::any_of(i.o + 1, std::end(i.o), [&](Slot s) { return s && computed.contains(s); }))
+      computed.insert(i.o[0]);
+  }
+}
 
 }  // namespace sim

@@ -15,12 +15,7 @@ bool changes_what_it_reads(const KernelCode& program, std::uint32_t load, std::u
   if (load >= store || from.size == 0 || from.size != to.size || from.o[1] != to.o[1] || from.offset != to.offset)
     return false;
   std::set<Slot> computed{from.o[0]};
-  for (auto n = load + 1; n < store; ++n) {
-    const auto& i = program.code[n];
-    if (i.flow == Flow::plain &&
-        std::any_of(i.o + 1, std::end(i.o), [&](Slot slot) { return slot && computed.contains(slot); }))
-      computed.insert(i.o[0]);
-  }
+  add_computed(program, load + 1, store, computed);
   return computed.contains(to.o[0]);
 }
 

@@ -244,12 +244,7 @@ void Decoder::mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>
       if (v->load) computed.insert(program.code[v->instruction].o[0]);
     }
     if (computed.empty() || std::ranges::all_of(accesses, &Volatile::load)) continue;
-    for (auto n = from; n < program.code.size(); ++n) {
-      const auto& i = program.code[n];
-      if (i.flow == Flow::plain &&
-          std::any_of(i.o + 1, std::end(i.o), [&](Slot s) { return s && computed.contains(s); }))
-        computed.insert(i.o[0]);
-    }
+    add_computed(program, from, program.code.size(), computed);
     for (const auto* v : accesses) {
       auto& i = program.code[v->instruction];
       i.revises = !v->load && computed.contains(i.o[0]);
