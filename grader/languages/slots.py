@@ -49,9 +49,11 @@ def slot(given_up: threading.Event | None = None) -> Iterator[None]:
         raise SlotError(str(error)) from error
     held = None
     while held is None:
-        if given_up.is_set():
-            raise SlotError("interrupted while it waited for other compiles")
         held = _taken(folder)
+        if given_up.is_set():  # asked with the slot in hand: who fails sets it before the slot is free
+            if held is not None:
+                os.close(held)
+            raise SlotError("interrupted while it waited for other compiles")
         if held is None:
             given_up.wait(_POLL_SECONDS)
     failed = True
