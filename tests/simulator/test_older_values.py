@@ -23,14 +23,14 @@ constexpr auto relaxed = cuda::memory_order_relaxed, acquire = cuda::memory_orde
                release = cuda::memory_order_release, both = cuda::memory_order_acq_rel;
 
 // Each block hands its sum to the next one: the value, then a flag.
-__device__ void pass_on(int* words, int* out, Order reads, Order writes, bool fences) {
+__device__ void pass_on(int* words, int* out, Order reads, Order writes, bool fences, bool hears = true) {
   int* values = words;
   int* flags = words + gridDim.x;
   const int b = blockIdx.x;
   int sum = b + 1;
   if (b > 0) {
     while (Word(flags[b - 1]).load(reads) == 0) {}
-    if (fences) __threadfence();
+    if (fences && hears) __threadfence();
     sum += Word(values[b - 1]).load(relaxed);
   }
   Word(values[b]).store(sum, relaxed);
@@ -46,6 +46,9 @@ extern "C" __global__ void released_flag(int* words, int* out) {
 }
 extern "C" __global__ void fenced_flag(int* words, int* out) {
   pass_on(words, out, relaxed, relaxed, true);
+}
+extern "C" __global__ void fence_of_the_writer_alone(int* words, int* out) {
+  pass_on(words, out, relaxed, relaxed, true, false);
 }
 
 // A lock around a sum. Inside, the words are read and written by relaxed accesses, so that there is no race.
@@ -87,17 +90,19 @@ extern "C" __global__ void half_fenced_meeting(int* words, int* out) {
 extern "C" __global__ void fenced_atomics(int* words, int* out) { meet_by_atomics(words, out, true); }
 
 // The last block adds up what all have left, read by atomics.
-__device__ void add_up(int* words, int* out, bool fences) {
+__device__ void add_up(int* words, int* out, bool fences, bool hears = true) {
   int* parts = words + 1;
   const int b = blockIdx.x;
   atomicExch(&parts[b], b + 1);
   if (fences) __threadfence();
   if (atomicAdd(&words[0], 1) != gridDim.x - 1) return;
-  if (fences) __threadfence();
+  if (fences && hears) __threadfence();
   for (int sum = 0, n = 0; n < gridDim.x; ++n) out[n] = sum += atomicAdd(&parts[n], 0);
 }
 extern "C" __global__ void relaxed_parts(int* words, int* out) { add_up(words, out, false); }
 extern "C" __global__ void fenced_parts(int* words, int* out) { add_up(words, out, true); }
+// As the CUDA C++ Programming Guide has it: the counter is an atomic, and no fence stands behind it.
+extern "C" __global__ void parts_of_the_guide(int* words, int* out) { add_up(words, out, true, false); }
 
 // Reads the value until it has not changed since the last time.
 extern "C" __global__ void read_twice(int* words, int* out) {
@@ -161,10 +166,12 @@ RIGHT = {
     "fenced_flag": SUMS,
     "released_lock": [BLOCKS] * BLOCKS,
     "fenced_parts": SUMS,
+    "parts_of_the_guide": SUMS,
     "coherent": [1] * BLOCKS,
 }
 WRONG = {
     "relaxed_flag": "released_flag",
+    "fence_of_the_writer_alone": "fenced_flag",
     "read_twice": "released_flag",
     "relaxed_lock": "released_lock",
     "relaxed_parts": "fenced_parts",

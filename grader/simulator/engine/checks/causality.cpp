@@ -133,6 +133,7 @@ void View::join(const View& other) {
     fenced[reach].join(other.fenced[reach]);
     awaited[reach].join(other.awaited[reach]);
   }
+  counted.join(other.counted);
 }
 
 }  // namespace sim

@@ -67,6 +67,7 @@ class Past {
 struct View {
   Past known;  // beside what its warp knows of its block, see SharedRaces::known
   std::array<Past, reaches> fenced, awaited;
+  Past counted;  // of what is awaited, what atomics have read that write, too: a counter, see knows()
   bool operator==(const View&) const = default;
   void join(const View&);
 };

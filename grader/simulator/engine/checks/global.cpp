@@ -1036,9 +1036,11 @@ Footprint footprint(const GlobalRaces& r) {
 
 namespace {
 
+// Behind an atomic of its own a thread needs no fence ("counted"): in the sum of the CUDA C++ Programming Guide, the
+// last block reads the others' parts as volatile. Behind a plain look at a flag it does.
 bool knows(const SharedRaces& races, const View& view, std::uint64_t block, std::uint32_t thread, std::uint32_t clock) {
   if (!races.views_used) return false;
-  for (const Past& past : {view.known, view.awaited[between_blocks]}) {
+  for (const Past& past : {view.known, view.counted}) {
     if (const Clocks* clocks = past.of(block); clocks && clocks->covers(thread, clock)) return true;
   }
   return false;

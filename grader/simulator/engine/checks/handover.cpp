@@ -315,6 +315,7 @@ void fence(Warp& w, const Instruction& i, Mask lanes) {
       view.known.join(view.awaited[n]);
       view.awaited[n] = {};
     }
+    if (!i.of_block) view.counted = {};
     for (std::size_t n = 0; n <= reach; ++n) {
       view.fenced[n].join(view.known);
       view.fenced[n].join(r->block, own);
@@ -351,6 +352,7 @@ struct HandOver {
         else
           view.awaited[reach].join(location.fenced[reach]);
       }
+      if (a.atomic && !i.acquires) view.counted.join(location.fenced[between_blocks]);
     });
   }
   std::array<Past, reaches> released(std::uint32_t lane) const {
