@@ -104,6 +104,23 @@ extern "C" __global__ void fenced_parts(int* words, int* out) { add_up(words, ou
 // As the CUDA C++ Programming Guide has it: the counter is an atomic, and no fence stands behind it.
 extern "C" __global__ void parts_of_the_guide(int* words, int* out) { add_up(words, out, true, false); }
 
+// The largest number of all blocks, by a compare and swap, which fails where another block has been faster.
+__device__ void raise(int* words, int* out, bool again) {
+  int old = *words;
+  const int own = 7 * (blockIdx.x + 1) % 64;
+  while (old < own) {
+    const int now = atomicCAS(words, old, own);
+    if (now == old || !again) break;
+    old = now;
+  }
+}
+extern "C" __global__ void swapped_once(int* words, int* out) { raise(words, out, false); }
+extern "C" __global__ void swapped_in_a_loop(int* words, int* out) { raise(words, out, true); }
+extern "C" __global__ void maximum_behind_a_look(int* words, int* out) {
+  const int own = 7 * (blockIdx.x + 1) % 64;
+  if (*words < own) atomicMax(words, own);
+}
+
 // Reads the value until it has not changed since the last time.
 extern "C" __global__ void read_twice(int* words, int* out) {
   volatile int* values = words;
@@ -148,8 +165,8 @@ def library(nvcc: Compile) -> Path:
     return nvcc(SOURCE, "older_values.so", "-std=c++17", *LIBRARY)
 
 
-def ran(library: Path, kernel: str, options: Options) -> list[int]:
-    """What the blocks put out."""
+def ran(library: Path, kernel: str, options: Options, words_read: int = 0) -> list[int]:
+    """What the blocks put out, or the first words that they share."""
     size = 8 * BLOCKS
     with Simulator(options) as simulator:
         simulator.load(library)
@@ -157,7 +174,8 @@ def ran(library: Path, kernel: str, options: Options) -> list[int]:
         simulator.write(words, bytes(size))
         pointers = [struct.pack("<Q", address) for address in (words, out)]
         assert simulator.launch(kernel, (BLOCKS, 1, 1), (1, 1, 1), pointers)
-        return np.frombuffer(simulator.read(out, 4 * BLOCKS), np.int32).tolist()
+        result = simulator.read(words, 4 * words_read) if words_read else simulator.read(out, 4 * BLOCKS)
+        return np.frombuffer(result, np.int32).tolist()
 
 
 SUMS = np.arange(1, BLOCKS + 1).cumsum().tolist()
@@ -199,3 +217,11 @@ def test_a_fence_lets_one_of_two_blocks_see_the_other(library: Path, looks: str)
     assert 1 in ran(library, f"unfenced_{looks}", options)
     assert 1 in ran(library, "half_fenced_meeting", options)
     assert 1 not in ran(library, f"fenced_{looks}", options)
+
+
+def test_a_compare_and_swap_fails_where_another_block_came_between(library: Path) -> None:
+    in_reverse = Options(order=Order.REVERSED, threads=1)
+    assert ran(library, "swapped_once", Options(threads=1), 1) == [63]
+    assert ran(library, "swapped_once", in_reverse, 1) != [63]
+    assert ran(library, "swapped_in_a_loop", in_reverse, 1) == [63]
+    assert ran(library, "maximum_behind_a_look", in_reverse, 1) == [63]

@@ -108,6 +108,7 @@ struct KernelCode {
   // exchanges, and atomics that read alone); fences, acquiring or releasing operations; and those that reach beyond the
   // block.
   bool strong_stores = false, publishes = false, fences = false, fences_between_blocks = false;
+  bool looks_first = false;  // plainly at what it then changes by an atomic that may fail or do nothing
   bool draws = false;  // what its blocks do may depend on what an atomic in global memory returns, as with a queue
   // Threads may order what they do by flags, and blocks.
   bool hands_over() const { return strong_stores && (fences || publishes); }

@@ -148,7 +148,8 @@ struct Access {
 bool admit(Warp&, const Instruction&, Access&);
 // Lets the checkers and counters see an access, before it takes place.
 void watch(Warp&, const Instruction&, const Access&);
-// Before a strong load from global memory, in the reversed order: lanes that read the value before the last one, which
+// Before a load from global memory that is strong or looks plainly at what an atomic then changes, in the reversed
+// order: lanes that read the value before the last one, which
 // is put into `values`, each lane's where it would be in an array. The memory model of the PTX ISA lets a read bring
 // any value that nothing orders before another one that this thread knows of ("Causality Order", "Coherence"): for each
 // write and block a number that looks random says how many reads come too early.

@@ -196,7 +196,7 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   }
   r.locations.list.clear();
   r.versions.clear();
-  r.lags = r.hands_over && !r.threads && launch.options.order == Order::reversed;
+  r.lags = (r.hands_over || launch.program.looks_first) && !r.threads && launch.options.order == Order::reversed;
   r.worn_out = std::vector<std::atomic<bool>>(r.hands_over ? launch.blocks : 0);
   r.events.clear();
   r.events.resize(r.hands_over ? launch.blocks : 0);
@@ -1048,6 +1048,7 @@ bool knows(const SharedRaces& races, const View& view, std::uint64_t block, std:
 
 // Whether the writer's block has executed a fence after a write, and this block one after that ("Fence-SC").
 bool fenced_since(const GlobalRaces& r, const GlobalRaces::Version& version, std::uint64_t block) {
+  if (!r.hands_over) return false;
   const auto fence = [](const GlobalRaces::Event& e) {
     return e.kind == GlobalRaces::Event::fence && !e.narrow && e.sequential;
   };
@@ -1114,12 +1115,12 @@ Mask lagging(const Warp& w, const Access& a, std::byte* values) {
       const auto number = (a.address[l] >> 2) * 31 + version.clock * 7 + block;
       late = version.late.insert(late, {block, late_reads(number * 0x9E3779B97F4A7C15u)});
     }
-    const bool newest = late->reads == 0 || version.readers.size() >= most_readers || r->worn_out[version.block] ||
-                        races.worn_out || knows(races, view, version.block, version.thread, version.clock) ||
-                        fenced_since(*r, version, block) ||
-                        std::ranges::any_of(version.readers, [&](const auto& reader) {
-                          return knows(races, view, reader.block, reader.thread, reader.clock);
-                        });
+    const bool newest =
+        late->reads == 0 || version.readers.size() >= most_readers || (r->hands_over && r->worn_out[version.block]) ||
+        races.worn_out || knows(races, view, version.block, version.thread, version.clock) ||
+        fenced_since(*r, version, block) || std::ranges::any_of(version.readers, [&](const auto& reader) {
+          return knows(races, view, reader.block, reader.thread, reader.clock);
+        });
     late->reads = newest ? 0 : late->reads - 1;
     if (newest) {
       if (version.readers.size() < most_readers && std::ranges::none_of(version.readers, of_block))

@@ -204,7 +204,8 @@ void Decoder::mark_expectations(std::uint32_t from) {
       if (pass == 0 && extremes.contains(n)) most.insert({original(i.o[extremes.at(n)]), i.offset});
       if (pass == 0 || !plain_loads.contains(n)) continue;
       const std::pair place{original(i.o[plain_loads.at(n)]), i.offset};
-      if (swapped.contains(place) || (most.contains(place) && is_only_compared(n))) i.is_volatile = true;
+      if (!swapped.contains(place) && !(most.contains(place) && is_only_compared(n))) continue;
+      i.is_volatile = program.looks_first = true;
     }
   }
   mark_revisions(from, original);

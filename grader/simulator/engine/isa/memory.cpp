@@ -42,7 +42,7 @@ template <class T, int N, Space S> [[gnu::noinline]] void load_from(Warp& w, con
   Mask late = 0;
   alignas(8) std::byte older[S == Space::global && N == 1 ? lane_count * sizeof(T) : 1];
   if constexpr (S == Space::global && N == 1) {
-    if (w.watched && i.strong) [[unlikely]]
+    if (w.watched && i.is_volatile) [[unlikely]]
       late = lagging(w, a, older);
   }
   if (S != Space::local && w.watched) watch(w, i, a);
