@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from grader.problems.problem import Case, Inputs, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -127,6 +128,7 @@ class ProgramProblem(Problem):
     Attributes:
         run: what a case runs the program with, and what has to come out. The same case gives the same run.
         further: the student's files beside ``file`` that are compiled, too.
+        patterns: of the names of still further ones beside these, such as ``*.cu``; there may be none.
         given: the assignment's own files by name, which lie beside the student's when these are compiled.
             Those whose names end in .cu, .cpp, .cc or .c are compiled, too.
         flags: of nvcc, in addition.
@@ -142,6 +144,7 @@ class ProgramProblem(Problem):
 
     run: Callable[[Case], Run]
     further: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
     given: Mapping[str, bytes] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     make: str = ""
@@ -176,6 +179,17 @@ class ProgramProblem(Problem):
         return (self.file, *self.further)
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The student's files, and the patterns of further ones."""
+        return (*self.sources, *self.patterns)
+
+    def matching(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of ``names`` that are compiled because of a pattern."""
+        return tuple(
+            name for name in sorted(names) if any(fnmatchcase(name, pattern) for pattern in self.patterns)
+        )
+
+    @property
     def libraries(self) -> tuple[str, ...]:
         """None: all files together make one program."""
         return ()
@@ -189,6 +203,7 @@ def program(
     sizes: Mapping[str, Sequence[Mapping[str, int]]] | None = None,
     fixed: Mapping[str, Mapping[str, Run]] | None = None,
     further: Sequence[str] = (),
+    patterns: Sequence[str] = (),
     given: Mapping[str, bytes] | None = None,
     flags: Sequence[str] = (),
     make: str = "",
@@ -210,6 +225,7 @@ def program(
         sizes: by group of cases, the sizes of each case.
         fixed: by group of cases, runs that are always the same, by the name of the case; see ``folder.py``.
         further: see ``ProgramProblem``, as the rest.
+        patterns: likewise.
         given: likewise.
         flags: likewise.
         make: likewise.
@@ -273,6 +289,7 @@ def program(
         cases=cases,
         run=case_run,
         further=tuple(path.name for path in paths[1:]),
+        patterns=tuple(patterns),
         folders={path.name: str(path.parent) for path in paths if len(path.parts) > 1},
         given=dict(given or {}),
         flags=tuple(flags),

@@ -26,7 +26,7 @@ from grader.run.scoring import goal
 from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from grader.assignments.rules import ProblemPoints
@@ -114,7 +114,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     check_files(material, problem)
     contents = _contents(material.submission, problem)
     conduct.begin(f"{entry.id}: compiling {', '.join(problem.sources)}")
-    build = _built(material, problem, contents)
+    build = _built(material, problem, contents, material.submission.matched)
     result = build_result(build)
     if build.artefact is None:
         raise NotJudgedError(unbuilt(build), result)
@@ -129,26 +129,50 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
 def _contents(submission: Submission, problem: ProgramProblem) -> dict[str, bytes]:
     """The student's files, and the headers that belong to them, by path in the project."""
     contents: dict[str, bytes] = {}
-    for file in problem.sources:
+    for file in (*problem.sources, *problem.matching(submission.matched)):
         folder = problem.folders.get(file, "")
-        contents |= {
-            posixpath.normpath(posixpath.join(folder, name)): text
-            for name, text in submission.contents(file).items()
-        }
+        contents |= in_folder(folder, submission.contents(file))
     return contents
 
 
-def _built(material: Material, problem: ProgramProblem, contents: Mapping[str, bytes]) -> Build:
+def in_folder(folder: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files by path from a folder of a project, by their paths in the project instead."""
+    return {posixpath.normpath(posixpath.join(folder, name)): text for name, text in contents.items()}
+
+
+def recipe(
+    problem: ProgramProblem,
+    contents: Mapping[str, bytes],
+    matched: Iterable[str],
+    flags: Sequence[str] = (),
+) -> Recipe:
+    """What makes the program of a problem.
+
+    Args:
+        problem: that it answers.
+        contents: the student's files, by path in the project.
+        matched: names of files that no name asked for, only a pattern, maybe of another problem.
+        flags: of nvcc, beside those of the problem.
+    """
+    return Recipe(
+        [
+            posixpath.join(problem.folders.get(name, ""), name)
+            for name in (*problem.sources, *problem.matching(matched))
+        ],
+        contents,
+        problem.given,
+        (*problem.flags, *flags),
+        problem.make,
+        problem.cmake,
+    )
+
+
+def _built(
+    material: Material, problem: ProgramProblem, contents: Mapping[str, bytes], matched: Iterable[str]
+) -> Build:
     limits, machine = material.assignment.rules.limits, material.machine
     return build_executable(
-        Recipe(
-            [posixpath.join(problem.folders.get(name, ""), name) for name in problem.sources],
-            contents,
-            problem.given,
-            problem.flags,
-            problem.make,
-            problem.cmake,
-        ),
+        recipe(problem, contents, matched),
         machine.toolchain,
         machine.sandbox,
         compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
@@ -169,7 +193,7 @@ def _reference(conduct: Conduct, problem: ProgramProblem) -> Path:
         with collect(material.assignment.reference, problem.sources) as files:
             if missing := [name for name in problem.sources if name not in files.files]:
                 raise NotJudgedError(f"{missing[0]} is missing")
-            build = _built(material, problem, _contents(files, problem))
+            build = _built(material, problem, _contents(files, problem), files.matched)
     except (SubmissionError, UnreadableError) as error:  # it does not come with every installation
         raise NotJudgedError(str(error)) from error
     if build.artefact is None:

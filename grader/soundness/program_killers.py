@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from grader.assignments.rules import AssignmentError
 from grader.devices.device import Memory
 from grader.judge.correctness.programs import PROGRAMS
-from grader.languages.cuda.executable import Recipe, build_executable
+from grader.languages.cuda.executable import build_executable
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
 from grader.run.judging import excuses
+from grader.run.program import recipe
 from grader.soundness.builds import PTX_ONLY
 from grader.soundness.killers import SEED, Finding, Status
 from grader.soundness.ptx import of_program
@@ -76,9 +77,13 @@ class ProgramKillers:
 
     def _built(self, contents: Mapping[str, bytes]) -> Build:
         problem, machine = self._problem, self._machine
-        recipe = Recipe(problem.sources, contents, problem.given, (*problem.flags, *_FOR_EDITS), problem.make)
         return build_executable(
-            recipe, machine.toolchain, machine.sandbox, compile_limits(), self._cache, PTX_ONLY
+            recipe(problem, contents, contents.keys() - problem.given.keys(), _FOR_EDITS),
+            machine.toolchain,
+            machine.sandbox,
+            compile_limits(),
+            self._cache,
+            PTX_ONLY,
         )
 
     def finding(self, mutant: AutomaticMutant, build: Build) -> Finding:

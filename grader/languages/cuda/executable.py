@@ -116,6 +116,7 @@ _OWN_RUNTIME = (
 _NO_MAKE = re.compile(r"\b(c?make): (command )?not found")
 _NO_SUCH_PROGRAM = 127
 _NO_TARGET = re.compile(r"No rule to make target|cannot stat '|unknown target '|Cannot find source file")
+_STRICT = "-Werror all-warnings"  # among the flags of an assignment
 _FLAGS = ("-O3", "-std=c++17")
 _GRADER_FLAGS = (*FOR_THE_SIM, "-DNVTX_DISABLE", "-Xptxas", "-v", "-I.")
 _NO_MAIN = re.compile(r"undefined reference to [`']main'")
@@ -163,10 +164,18 @@ class Recipe:
         if self.cmake:
             return "cmake", "--build", "build", "--target", self.cmake
         standard = _FLAGS if not any("std=" in flag for flag in self.flags) else _FLAGS[:1]
-        libraries = [flag for flag in self.flags if flag.startswith("-l")]
         compiled = [*self.sources, *(name for name in self.given if PurePosixPath(name).suffix in COMPILED)]
-        others = [flag for flag in self.flags if flag not in libraries]
-        return "nvcc", *standard, *others, *dict.fromkeys(compiled), *libraries
+        return "nvcc", *standard, *self.compiling, *dict.fromkeys(compiled), *self.linking
+
+    @property
+    def linking(self) -> tuple[str, ...]:
+        """The flags that name libraries."""
+        return tuple(flag for flag in self.flags if flag.startswith("-l"))
+
+    @property
+    def compiling(self) -> tuple[str, ...]:
+        """All other flags."""
+        return tuple(flag for flag in self.flags if not flag.startswith("-l"))
 
 
 def build_executable(
@@ -208,6 +217,7 @@ def build_executable(
     )
     if recipe.target:
         script, arguments = _MAKE if recipe.make else _CMAKE, (recipe.target,)
+        compiling, linking = (*compiling, *recipe.compiling), (*recipe.linking, *linking)
         needed |= {WRAPPER: NVCC.encode()}
     else:
         script, arguments = _SCRIPT, (*compiling, "-o", _PROGRAM, *recipe.shown[1:], *linking)
@@ -275,4 +285,5 @@ def unbuilt(build: Build) -> str:
             f"{build.source} was not linked, as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it "
             "was never written, or belongs to a library that this assignment does not link with"
         )
-    return f"{build.source} did not compile"
+    strictly = ": warnings are errors in this assignment" if _STRICT in build.command else ""
+    return f"{build.source} did not compile{strictly}"
