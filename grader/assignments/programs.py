@@ -56,6 +56,7 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         cmake=table.cmake,
         ignored=table.ignore,
         kernels=table.kernels,
+        libraries=table.libraries,
         checker=_checker(problem_id, table, folders),
         on=table.on,
         timed_fixed={name: run for group in timed.values() for name, run in group.items()},

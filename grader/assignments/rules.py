@@ -144,6 +144,11 @@ class ProgramTable(_Table):
         strict=False,
         description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
     )
+    libraries: tuple[Literal["thrust", "cub", "cublas"], ...] = Field(
+        default=("thrust", "cub"),
+        strict=False,
+        description="the libraries of CUDA that the student's files may use",
+    )
     warnings: Literal["shown", "error"] = Field(
         default="shown", description="whether a warning of nvcc is an error, so that nothing is graded"
     )

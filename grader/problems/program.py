@@ -33,6 +33,9 @@ FIXED = "fixed"
 TIMED = "timed"
 """The group of the cases whose speed is measured."""
 
+USUAL_LIBRARIES = ("thrust", "cub")
+"""What a program may use where its assignment does not say."""
+
 FRESH = "fresh"
 """The distribution of a case whose content is drawn from the seed."""
 
@@ -137,6 +140,7 @@ class ProgramProblem(Problem):
         folders: where in the project a student's file lies, by its name; the others lie at the top.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
+        uses: names of the libraries of CUDA that the student's files may use.
         checker: looks at the outputs once all that is expected is there; None where that says everything.
         region: a regular expression for what the program prints of the time that counts, in a group named
             ``s``, ``ms`` or ``us``; "" where the time of its process does.
@@ -152,6 +156,7 @@ class ProgramProblem(Problem):
     folders: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     kernels: bool = True
+    uses: tuple[str, ...] = USUAL_LIBRARIES
     checker: Checker | None = None
     region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
@@ -210,6 +215,7 @@ def program(
     cmake: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
+    libraries: Sequence[str] = USUAL_LIBRARIES,
     checker: Checker | None = None,
     on: Mapping[str, str] | None = None,
     timed: Sequence[Mapping[str, int]] = (),
@@ -232,6 +238,7 @@ def program(
         cmake: likewise.
         ignored: likewise.
         kernels: likewise.
+        libraries: those that it ``uses``.
         checker: likewise.
         on: by group of cases, the only kind of device, ``sim`` or ``gpu``, that runs them.
         timed: the sizes of further cases, whose speed is measured on a GPU.
@@ -297,6 +304,7 @@ def program(
         cmake=cmake,
         ignored=tuple(ignored),
         kernels=kernels,
+        uses=tuple(libraries),
         checker=checker,
         region=region,
         timing_cases=timing_cases,

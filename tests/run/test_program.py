@@ -687,7 +687,7 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
     assert isinstance(problem, ProgramProblem)
     built: dict[Path, str] = {}
 
-    def build(_material: object, _problem: object, contents: Mapping[str, bytes]) -> Build:
+    def build(_material: object, _problem: object, contents: Mapping[str, bytes], _matched: object) -> Build:
         built[tmp_path / "reference"] = contents["answer.cu"].decode()
         made = tmp_path / "reference"
         return Build(
@@ -695,10 +695,12 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
         )
 
     monkeypatch.setattr(run_program, "_built", build)
+    toolchain: Any = None
     monkeypatch.setattr(condition, "look", lambda _moment: None)
     seconds = {tmp_path / "reference": 0.2, tmp_path / "submission": 0.1}
     gpu: Any = SimpleNamespace(
-        open_program=lambda path: Answering(seconds[path]),
+        kind="gpu",
+        open_program=lambda path, _: Answering(seconds[path]),
         sharing=SimpleNamespace(alone=lambda _waiting: nullcontext()),
     )
     material = SimpleNamespace(assignment=chosen, seed=1, precise=False)
@@ -707,6 +709,8 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
         problem,
         entry,
         tmp_path / "submission",
+        (),
+        toolchain,
         (),
         BuildResult(ok=True, seconds=0.0, cached=True, command="", log="", resources=[]),
     )
