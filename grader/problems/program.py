@@ -142,6 +142,8 @@ class ProgramProblem(Problem):
         kernels: whether a run counts only if it launches a kernel.
         uses: names of the libraries of CUDA that the student's files may use.
         checker: looks at the outputs once all that is expected is there; None where that says everything.
+        rival: files of the assignment that take the place of the student's in the program that its speed is
+            compared with, by path; with none of them the reference's do. They may use all libraries.
         region: a regular expression for what the program prints of the time that counts, in a group named
             ``s``, ``ms`` or ``us``; "" where the time of its process does.
     """
@@ -158,6 +160,7 @@ class ProgramProblem(Problem):
     kernels: bool = True
     uses: tuple[str, ...] = USUAL_LIBRARIES
     checker: Checker | None = None
+    rival: Mapping[str, bytes] = field(default_factory=dict)
     region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
     inputs: Callable[[Case], Inputs] = _no_arrays
@@ -220,6 +223,7 @@ def program(
     on: Mapping[str, str] | None = None,
     timed: Sequence[Mapping[str, int]] = (),
     timed_fixed: Mapping[str, Run] | None = None,
+    rival: Mapping[str, bytes] | None = None,
     region: str = "",
 ) -> ProgramProblem:
     """A program problem with cases from a function, from files, or from both.
@@ -243,7 +247,8 @@ def program(
         on: by group of cases, the only kind of device, ``sim`` or ``gpu``, that runs them.
         timed: the sizes of further cases, whose speed is measured on a GPU.
         timed_fixed: runs that are always the same, likewise, by the name of the case.
-        region: see ``ProgramProblem``.
+        rival: see ``ProgramProblem``.
+        region: likewise.
 
     Raises:
         ValueError: there is no case, or there are two of the same name.
@@ -306,6 +311,7 @@ def program(
         kernels=kernels,
         uses=tuple(libraries),
         checker=checker,
+        rival=dict(rival or {}),
         region=region,
         timing_cases=timing_cases,
     )

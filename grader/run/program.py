@@ -18,7 +18,7 @@ from grader.languages.cache import Cache
 from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.executable import Recipe, build_executable, unbuilt
 from grader.languages.cuda.imports import violations
-from grader.languages.cuda.libraries import inclusions, needed, real, replacements
+from grader.languages.cuda.libraries import LIBRARIES, inclusions, needed, real, replacements
 from grader.languages.cuda.toolchain import ToolchainError
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
@@ -96,7 +96,7 @@ class PreparedProgram:
         """Run it beside the reference of the assignment."""
         material = conduct.material
         try:
-            reference = _opened(gpu, _reference(conduct, self.problem), self.libraries, self.toolchain)
+            reference = _opened(gpu, *_reference(conduct, self.problem), self.toolchain)
             submission = self.open(gpu)
         except (NotJudgedError, ToolchainError) as error:
             return unmeasured(Verdict.INFRA_ERROR, self.entry.target, f"the reference: {error}")
@@ -231,24 +231,32 @@ def _built(
     )
 
 
-def _reference(conduct: Conduct, problem: ProgramProblem) -> Path:
-    """The reference's program.
+def _reference(conduct: Conduct, problem: ProgramProblem) -> tuple[Path, tuple[Path, ...]]:
+    """The program that the speed is compared with, and the libraries of the simulator that it might use.
 
     Raises:
         NotJudgedError: it lacks a file, or is not built.
     """
     material = conduct.material
     conduct.begin(f"{problem.id}: compiling the reference")
-    try:
-        with collect(material.assignment.reference, problem.sources) as files:
-            if missing := [name for name in problem.sources if name not in files.files]:
-                raise NotJudgedError(f"{missing[0]} is missing")
-            build = _built(material, problem, _contents(files, problem), files.matched)
-    except (SubmissionError, UnreadableError) as error:  # it does not come with every installation
-        raise NotJudgedError(str(error)) from error
+    if problem.rival:
+        problem = replace(problem, uses=tuple(LIBRARIES))
+        build = _built(material, problem, problem.rival, ())
+    else:
+        build = _built_reference(material, problem)
     if build.artefact is None:
         raise NotJudgedError(unbuilt(build, problem.uses))
-    return build.artefact
+    return build.artefact, _replacements(material, problem)
+
+
+def _built_reference(material: Material, problem: ProgramProblem) -> Build:
+    try:
+        with collect(material.assignment.reference, problem.files) as files:
+            if missing := [name for name in problem.sources if name not in files.files]:
+                raise NotJudgedError(f"{missing[0]} is missing")
+            return _built(material, problem, _contents(files, problem), files.matched)
+    except (SubmissionError, UnreadableError) as error:  # it does not come with every installation
+        raise NotJudgedError(str(error)) from error
 
 
 def _overridden(problem: ProgramProblem, contents: Mapping[str, bytes], wanted: Collection[str]) -> list[str]:
