@@ -122,6 +122,30 @@ def test_thrust_is_allowed_unless_the_assignment_says_otherwise(tmp_path: Path) 
     )
 
 
+@pytest.mark.parametrize(
+    ("build", "file", "text"),
+    [
+        ("make", "Makefile", "calls: calls.cu\n\tnvcc -o $@ $< -lcublas\n"),
+        (
+            "cmake",
+            "CMakeLists.txt",
+            (
+                "cmake_minimum_required(VERSION 3.22)\nproject(calls LANGUAGES CXX CUDA)\n"
+                "find_package(CUDAToolkit REQUIRED)\nadd_executable(calls calls.cu)\n"
+                "target_link_libraries(calls PRIVATE CUDA::cublas)\n"
+            ),
+        ),
+    ],
+)
+def test_projects_find_the_library(tmp_path: Path, build: str, file: str, text: str) -> None:
+    (tmp_path / "assignment").mkdir()
+    (tmp_path / "assignment" / file).write_text(text)
+    rules = f'libraries = ["cublas"]\n{build} = "calls"\ngiven = ["{file}"]'
+    result = graded(tmp_path, AXPY, rules)
+    assert result.message == ""
+    assert result.verdict is Verdict.PASS
+
+
 def test_a_function_that_the_simulator_lacks_is_named(tmp_path: Path) -> None:
     text = AXPY.replace("cublasSaxpy(handle, 4, &one, x, 1, y, 1)", "cublasSrot(handle, 4, x, 1, y, 1, x, y)")
     result = graded(tmp_path, text, 'libraries = ["cublas"]')
