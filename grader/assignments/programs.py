@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from grader.assignments.modules import load_module
@@ -9,6 +10,7 @@ from grader.assignments.rules import AssignmentError, nearest
 from grader.problems import wb
 from grader.problems.folder import FolderError, Rule, fixed_cases
 from grader.problems.program import program
+from grader.records.file_names import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from grader.assignments.rules import ProgramTable
     from grader.problems.program import Checker, ProgramProblem, Run
+
+_WARNINGS_ARE_ERRORS = ("-Werror", "all-warnings")
 
 
 def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> ProgramProblem:
@@ -37,20 +41,22 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
     if unknown := [group for group in table.on if group not in cases]:
         near = nearest(unknown[0], list(cases))
         raise AssignmentError(f"{problem_id}: on: there is no group of cases {unknown[0]!r}.{near}")
-    file, *further = table.files
+    file, *others = table.files
     return program(
         id=problem_id,
         file=file,
         fixed=cases,
-        further=further,
+        further=[name for name in others if not is_pattern(name)],
+        patterns=[name for name in others if is_pattern(name)],
         given={path.name: path.read_bytes() for path in _given(problem_id, table, folders)}
         | dict(_project(table, folders))
         | ({wb.HEADER: wb.HEADER_FILE.read_bytes()} if table.libwb else {}),
-        flags=table.flags,
+        flags=(*table.flags, *(_WARNINGS_ARE_ERRORS if table.warnings == "error" else ())),
         make=table.make,
         cmake=table.cmake,
         ignored=table.ignore,
         kernels=table.kernels,
+        libraries=table.libraries,
         checker=_checker(problem_id, table, folders),
         on=table.on,
         timed_fixed={name: run for group in timed.values() for name, run in group.items()},
@@ -99,7 +105,7 @@ def _project(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str
     folder = _path(table.project, folders)
     for path in sorted(folder.rglob("*")) if table.project else ():
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in table.files:
+        if path.is_file() and not any(fnmatchcase(name, file) for file in table.files):
             yield name, path.read_bytes()
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from grader.records.file_names import is_pattern
 from grader.records.record import KernelMeasure
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ class ProgramTable(_Table):
     files: tuple[str, ...] = Field(
         min_length=1,
         strict=False,
-        description="the student's files that are compiled; headers that they include come along",
+        description="the student's files that are compiled; headers that they include come along. Behind the "
+        "first one there may be patterns, such as *.cu, for whatever further files lie beside it",
     )
     cases: str = Field(
         default="cases",
@@ -142,6 +144,14 @@ class ProgramTable(_Table):
         strict=False,
         description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
     )
+    libraries: tuple[Literal["thrust", "cub", "cublas"], ...] = Field(
+        default=("thrust", "cub"),
+        strict=False,
+        description="the libraries of CUDA that the student's files may use",
+    )
+    warnings: Literal["shown", "error"] = Field(
+        default="shown", description="whether a warning of nvcc is an error, so that nothing is graded"
+    )
     checker: str = Field(
         default="",
         description="name of a Python file of the assignment, whose function check(case, run, outputs) "
@@ -179,6 +189,10 @@ class ProgramTable(_Table):
 
     @model_validator(mode="after")
     def _valid(self) -> ProgramTable:
+        if is_pattern(self.files[0]):
+            raise ValueError(
+                f"files: name a file before the pattern {self.files[0]!r}, such as that with main"
+            )
         for pattern in self.ignore:
             try:
                 re.compile(pattern)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from grader.records.coverage import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -280,8 +280,10 @@ class Device(Protocol):
             DeviceError: the machine failed.
         """
 
-    def open_program(self, program: Path) -> Session:
+    def open_program(self, program: Path, libraries: Sequence[Path] = ()) -> Session:
         """Get ready to run ``program``, an executable linked against the shared CUDA runtime.
+
+        It may need further ``libraries``, which are looked for beside that.
 
         Each call runs it once, from its beginning to its end, with the call's ``run``.
 

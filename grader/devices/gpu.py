@@ -146,9 +146,10 @@ class Gpu:
         """Start a runner, which creates a CUDA context, and load ``library``."""
         return GpuSession(self._start({library: entry_points}), self._sandbox, self.sharing)
 
-    def open_program(self, program: Path) -> GpuProgramSession:
-        """Get ready to run ``program`` once at each call."""
-        start = programs.Start(program, runtime_library(self._runtime), self._limits, gpu=True)
+    def open_program(self, program: Path, libraries: Sequence[Path] = ()) -> GpuProgramSession:
+        """Get ready to run ``program`` once at each call, with NVIDIA's ``libraries``."""
+        runtime = runtime_library(self._runtime)
+        start = programs.Start(program, runtime, self._limits, libraries=libraries, gpu=True)
         return GpuProgramSession(start, self._sandbox, self.sharing)
 
     def open_model(

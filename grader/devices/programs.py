@@ -16,7 +16,7 @@ from grader.sandbox.live import Drain
 from grader.sandbox.sandbox import Ended, Job, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from grader.problems.program import Run
@@ -36,6 +36,7 @@ class Start:
         program: the executable.
         runtime: the libcudart that it is loaded with.
         limits: of each run.
+        libraries: further ones that it is loaded with.
         inputs: further files and folders that it may read.
         environment: further variables.
         pass_fds: descriptors for the CUDA runtime.
@@ -45,6 +46,7 @@ class Start:
     program: Path
     runtime: Path
     limits: Limits
+    libraries: Sequence[Path] = ()
     inputs: tuple[Path, ...] = ()
     environment: Mapping[str, str] | None = None
     pass_fds: tuple[int, ...] = ()
@@ -66,15 +68,16 @@ def run(
     Raises:
         DeviceError: the machine cannot start it.
     """
+    folders = tuple(dict.fromkeys(library.parent for library in (start.runtime, *start.libraries)))
     job = Job(
         argv=("/bin/sh", "-c", _COMMAND, str(start.program), *wanted.arguments),
         limits=start.limits,
-        inputs=(start.program, start.runtime.parent, *start.inputs),
+        inputs=(start.program, *folders, *start.inputs),
         outputs=tuple(name for name in (*wanted.expected, *wanted.outputs) if name != STDOUT),
         files={**wanted.files, _STDIN: wanted.stdin},
         environment={
             **wanted.environment,
-            "LD_LIBRARY_PATH": str(start.runtime.parent),
+            "LD_LIBRARY_PATH": ":".join(map(str, folders)),
             **(start.environment or {}),
         },
         pass_fds=start.pass_fds,

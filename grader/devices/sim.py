@@ -38,7 +38,7 @@ from grader.simulator.driver import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -90,10 +90,11 @@ class Sim:
         libraries = {library: entry_points}
         return SimSession(self._sandbox, self._limits, self._budget, libraries, leaks)
 
-    def open_program(self, program: Path) -> SimProgramSession:
-        """Start a simulator, on which each call runs ``program`` once."""
+    def open_program(self, program: Path, libraries: Sequence[Path] = ()) -> SimProgramSession:
+        """Start a simulator, on which each call runs ``program`` once, with ``libraries`` of the judge."""
+        leak_check = not self._leaks_allowed
         return SimProgramSession(
-            self._sandbox, self._limits, self._budget, program, leak_check=not self._leaks_allowed
+            self._sandbox, self._limits, self._budget, program, libraries, leak_check=leak_check
         )
 
     def open_model(
@@ -308,12 +309,20 @@ class SimProgramSession(SimSession):
     """
 
     def __init__(
-        self, sandbox: Sandbox, limits: Limits, budget: Budget, program: Path, *, leak_check: bool
+        self,
+        sandbox: Sandbox,
+        limits: Limits,
+        budget: Budget,
+        program: Path,
+        libraries: Sequence[Path],
+        *,
+        leak_check: bool,
     ) -> None:
         self._sandbox = sandbox
         self._limits = limits
         self._budget = budget
         self._program = program
+        self._libraries = libraries
         self._in_step = _APART.search(program.read_bytes()) is None
         self._leak_check = leak_check
         self._failed: Answer | None = None
@@ -336,7 +345,8 @@ class SimProgramSession(SimSession):
         assert call.run is not None
         self._simulator.reset()
         try:
-            self._simulator.load(self._program)
+            for code in (self._program, *self._libraries):
+                self._simulator.load(code)
         except RefusedError as error:
             return _lacking(str(error))
         total = self._budget.total(call)
@@ -354,7 +364,12 @@ class SimProgramSession(SimSession):
         with self._simulator.client_socket() as socket:
             variables = {SOCKET_VARIABLE: str(socket.fileno())}
             start = programs.Start(
-                self._program, RUNTIME, self._limits, environment=variables, pass_fds=(socket.fileno(),)
+                self._program,
+                RUNTIME,
+                self._limits,
+                self._libraries,
+                environment=variables,
+                pass_fds=(socket.fileno(),),
             )
             answer = programs.run(self._sandbox, start, call.run, call.seconds, self._simulator.working)
         if answer.usable:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import numpy as np
 from grader.problems.problem import Case, Inputs, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +32,9 @@ FIXED = "fixed"
 
 TIMED = "timed"
 """The group of the cases whose speed is measured."""
+
+USUAL_LIBRARIES = ("thrust", "cub")
+"""What a program may use where its assignment does not say."""
 
 FRESH = "fresh"
 """The distribution of a case whose content is drawn from the seed."""
@@ -127,6 +131,7 @@ class ProgramProblem(Problem):
     Attributes:
         run: what a case runs the program with, and what has to come out. The same case gives the same run.
         further: the student's files beside ``file`` that are compiled, too.
+        patterns: of the names of still further ones beside these, such as ``*.cu``; there may be none.
         given: the assignment's own files by name, which lie beside the student's when these are compiled.
             Those whose names end in .cu, .cpp, .cc or .c are compiled, too.
         flags: of nvcc, in addition.
@@ -135,13 +140,17 @@ class ProgramProblem(Problem):
         folders: where in the project a student's file lies, by its name; the others lie at the top.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
+        uses: names of the libraries of CUDA that the student's files may use.
         checker: looks at the outputs once all that is expected is there; None where that says everything.
+        rival: files of the assignment that take the place of the student's in the program that its speed is
+            compared with, by path; with none of them the reference's do. They may use all libraries.
         region: a regular expression for what the program prints of the time that counts, in a group named
             ``s``, ``ms`` or ``us``; "" where the time of its process does.
     """
 
     run: Callable[[Case], Run]
     further: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
     given: Mapping[str, bytes] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     make: str = ""
@@ -149,7 +158,9 @@ class ProgramProblem(Problem):
     folders: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     kernels: bool = True
+    uses: tuple[str, ...] = USUAL_LIBRARIES
     checker: Checker | None = None
+    rival: Mapping[str, bytes] = field(default_factory=dict)
     region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
     inputs: Callable[[Case], Inputs] = _no_arrays
@@ -176,6 +187,17 @@ class ProgramProblem(Problem):
         return (self.file, *self.further)
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The student's files, and the patterns of further ones."""
+        return (*self.sources, *self.patterns)
+
+    def matching(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of ``names`` that are compiled because of a pattern."""
+        return tuple(
+            name for name in sorted(names) if any(fnmatchcase(name, pattern) for pattern in self.patterns)
+        )
+
+    @property
     def libraries(self) -> tuple[str, ...]:
         """None: all files together make one program."""
         return ()
@@ -189,16 +211,19 @@ def program(
     sizes: Mapping[str, Sequence[Mapping[str, int]]] | None = None,
     fixed: Mapping[str, Mapping[str, Run]] | None = None,
     further: Sequence[str] = (),
+    patterns: Sequence[str] = (),
     given: Mapping[str, bytes] | None = None,
     flags: Sequence[str] = (),
     make: str = "",
     cmake: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
+    libraries: Sequence[str] = USUAL_LIBRARIES,
     checker: Checker | None = None,
     on: Mapping[str, str] | None = None,
     timed: Sequence[Mapping[str, int]] = (),
     timed_fixed: Mapping[str, Run] | None = None,
+    rival: Mapping[str, bytes] | None = None,
     region: str = "",
 ) -> ProgramProblem:
     """A program problem with cases from a function, from files, or from both.
@@ -210,17 +235,20 @@ def program(
         sizes: by group of cases, the sizes of each case.
         fixed: by group of cases, runs that are always the same, by the name of the case; see ``folder.py``.
         further: see ``ProgramProblem``, as the rest.
+        patterns: likewise.
         given: likewise.
         flags: likewise.
         make: likewise.
         cmake: likewise.
         ignored: likewise.
         kernels: likewise.
+        libraries: those that it ``uses``.
         checker: likewise.
         on: by group of cases, the only kind of device, ``sim`` or ``gpu``, that runs them.
         timed: the sizes of further cases, whose speed is measured on a GPU.
         timed_fixed: runs that are always the same, likewise, by the name of the case.
-        region: see ``ProgramProblem``.
+        rival: see ``ProgramProblem``.
+        region: likewise.
 
     Raises:
         ValueError: there is no case, or there are two of the same name.
@@ -273,6 +301,7 @@ def program(
         cases=cases,
         run=case_run,
         further=tuple(path.name for path in paths[1:]),
+        patterns=tuple(patterns),
         folders={path.name: str(path.parent) for path in paths if len(path.parts) > 1},
         given=dict(given or {}),
         flags=tuple(flags),
@@ -280,7 +309,9 @@ def program(
         cmake=cmake,
         ignored=tuple(ignored),
         kernels=kernels,
+        uses=tuple(libraries),
         checker=checker,
+        rival=dict(rival or {}),
         region=region,
         timing_cases=timing_cases,
     )

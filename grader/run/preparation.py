@@ -103,7 +103,7 @@ def check_files(material: Material, problem: Problem) -> None:
         NotJudgedError: one was not; the message says what was found instead.
     """
     submission = material.submission
-    for file in problem.files:
+    for file in dict.fromkeys((problem.file, *problem.sources)):
         if file not in submission.files:
             raise NotJudgedError(submission.problems.get(file, f"{file} is missing."))
 

@@ -15,8 +15,11 @@ from grader.judge.correctness.programs import PROGRAMS
 from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, unmeasured
 from grader.judge.timing.processes import ProgramTiming, measure_programs
 from grader.languages.cache import Cache
+from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.executable import Recipe, build_executable, unbuilt
 from grader.languages.cuda.imports import violations
+from grader.languages.cuda.libraries import LIBRARIES, inclusions, needed, real, replacements
+from grader.languages.cuda.toolchain import ToolchainError
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
 from grader.records.verdict import Verdict
@@ -26,13 +29,15 @@ from grader.run.scoring import goal
 from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from grader.assignments.rules import ProblemPoints
     from grader.devices.device import Device, Session
     from grader.devices.gpu import Gpu
     from grader.judge.correctness.cases import Judged
+    from grader.languages.cuda.libraries import Inclusion
+    from grader.languages.cuda.toolchain import Toolchain
     from grader.languages.language import Build
     from grader.problems.problem import Case
     from grader.records.record import BuildResult, CaseResult
@@ -49,6 +54,8 @@ class PreparedProgram:
         problem: what it answers.
         entry: its points.
         executable: that was built.
+        libraries: what takes the place of CUDA's libraries on the simulator.
+        toolchain: that built it, which has them.
         notes: what of the submission does not count.
         build: how it was built.
         memory: of pointers, of which a program gets none.
@@ -57,6 +64,8 @@ class PreparedProgram:
     problem: ProgramProblem
     entry: ProblemPoints
     executable: Path
+    libraries: tuple[Path, ...]
+    toolchain: Toolchain
     notes: tuple[str, ...]
     build: BuildResult
     memory: Memory = Memory.DEVICE
@@ -67,7 +76,7 @@ class PreparedProgram:
 
     def open(self, device: Device) -> Session:
         """Get ready to run it."""
-        return device.open_program(self.executable)
+        return _opened(device, self.executable, self.libraries, self.toolchain)
 
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
@@ -87,12 +96,13 @@ class PreparedProgram:
         """Run it beside the reference of the assignment."""
         material = conduct.material
         try:
-            reference = _reference(conduct, self.problem)
-        except NotJudgedError as error:
+            reference = _opened(gpu, *_reference(conduct, self.problem), self.toolchain)
+            submission = self.open(gpu)
+        except (NotJudgedError, ToolchainError) as error:
             return unmeasured(Verdict.INFRA_ERROR, self.entry.target, f"the reference: {error}")
         timing = ProgramTiming(
             problem=self.problem,
-            sessions={"A": gpu.open_program(reference), "B": self.open(gpu)},
+            sessions={"A": reference, "B": submission},
             seed=material.seed,
             seconds=material.assignment.rules.limits.run_seconds_gpu,
             progress=conduct.begin,
@@ -112,43 +122,107 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     """
     material = conduct.material
     check_files(material, problem)
-    contents = _contents(material.submission, problem)
+    contents, matched = _contents(material.submission, problem), material.submission.matched
+    refused = next(inclusions(_of_student(contents, problem, matched), problem.uses), None)
+    if refused is not None and not refused.library.linked:
+        raise NotJudgedError(_refusal(refused, problem))
     conduct.begin(f"{entry.id}: compiling {', '.join(problem.sources)}")
-    build = _built(material, problem, contents)
+    build = _built(material, problem, contents, matched)
     result = build_result(build)
     if build.artefact is None:
-        raise NotJudgedError(unbuilt(build), result)
+        raise NotJudgedError(
+            unbuilt(build, problem.uses) if refused is None else _refusal(refused, problem), result
+        )
+    libraries, toolchain = _replacements(material, problem), material.machine.toolchain
     allowed = (*material.assignment.rules.allowed_imports, *_libraries(problem.flags))
+    allowed = (*allowed, *(re.escape(library.name) for library in libraries))
     if reasons := violations(build.artefact, contents, allowed, program=True):
         raise forbidden_use(problem.file, reasons, result, misspelt=False)
     ignored = _overridden(problem, contents, material.submission.files.keys())
     notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
-    return PreparedProgram(problem, entry, build.artefact, notes, result)
+    return PreparedProgram(problem, entry, build.artefact, libraries, toolchain, notes, result)
+
+
+def _opened(device: Device, program: Path, libraries: Sequence[Path], toolchain: Toolchain) -> Session:
+    """A session of ``program`` with the libraries that it needs: on a GPU NVIDIA's, on the simulator ours."""
+    ours = needed(program, libraries)
+    return device.open_program(
+        program, ours if device.kind == "sim" else [real(library.name, toolchain) for library in ours]
+    )
+
+
+def _replacements(material: Material, problem: ProgramProblem) -> tuple[Path, ...]:
+    return replacements(problem.uses, material.machine.toolchain, material.machine.sandbox, Cache())
+
+
+def _of_student(
+    contents: Mapping[str, bytes], problem: ProgramProblem, matched: Iterable[str]
+) -> dict[str, bytes]:
+    """The student's files that are compiled, and what they include."""
+    files = sources(problem, matched)
+    reached = {name: text for file in files for name, text in reachable(file, contents).items()}
+    return {name: text for name, text in reached.items() if name not in problem.given}
+
+
+def _refusal(refused: Inclusion, problem: ProgramProblem) -> str:
+    """Why the program is not taken, where it uses a library that it may not use."""
+    others = f"it allows {' and '.join(problem.uses)}" if problem.uses else "it allows none"
+    return f"{refused}: this assignment does not allow the library {refused.library.name} ({others})"
 
 
 def _contents(submission: Submission, problem: ProgramProblem) -> dict[str, bytes]:
     """The student's files, and the headers that belong to them, by path in the project."""
     contents: dict[str, bytes] = {}
-    for file in problem.sources:
+    for file in (*problem.sources, *problem.matching(submission.matched)):
         folder = problem.folders.get(file, "")
-        contents |= {
-            posixpath.normpath(posixpath.join(folder, name)): text
-            for name, text in submission.contents(file).items()
-        }
+        contents |= in_folder(folder, submission.contents(file))
     return contents
 
 
-def _built(material: Material, problem: ProgramProblem, contents: Mapping[str, bytes]) -> Build:
+def in_folder(folder: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files by path from a folder of a project, by their paths in the project instead."""
+    return {posixpath.normpath(posixpath.join(folder, name)): text for name, text in contents.items()}
+
+
+def sources(problem: ProgramProblem, matched: Iterable[str]) -> list[str]:
+    """The student's files that are compiled, by their paths in the project."""
+    names = (*problem.sources, *problem.matching(matched))
+    return [posixpath.join(problem.folders.get(name, ""), name) for name in names]
+
+
+def recipe(
+    problem: ProgramProblem,
+    contents: Mapping[str, bytes],
+    matched: Iterable[str],
+    libraries: Sequence[Path],
+    flags: Sequence[str] = (),
+) -> Recipe:
+    """What makes the program of a problem.
+
+    Args:
+        problem: that it answers.
+        contents: the student's files, by path in the project.
+        matched: names of files that no name asked for, only a pattern, maybe of another problem.
+        libraries: to link with where it calls them.
+        flags: of nvcc, beside those of the problem.
+    """
+    return Recipe(
+        sources(problem, matched),
+        contents,
+        problem.given,
+        (*problem.flags, *flags),
+        problem.make,
+        problem.cmake,
+        libraries,
+    )
+
+
+def _built(
+    material: Material, problem: ProgramProblem, contents: Mapping[str, bytes], matched: Iterable[str]
+) -> Build:
     limits, machine = material.assignment.rules.limits, material.machine
     return build_executable(
-        Recipe(
-            [posixpath.join(problem.folders.get(name, ""), name) for name in problem.sources],
-            contents,
-            problem.given,
-            problem.flags,
-            problem.make,
-            problem.cmake,
-        ),
+        recipe(problem, contents, matched, _replacements(material, problem)),
         machine.toolchain,
         machine.sandbox,
         compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
@@ -157,24 +231,32 @@ def _built(material: Material, problem: ProgramProblem, contents: Mapping[str, b
     )
 
 
-def _reference(conduct: Conduct, problem: ProgramProblem) -> Path:
-    """The reference's program.
+def _reference(conduct: Conduct, problem: ProgramProblem) -> tuple[Path, tuple[Path, ...]]:
+    """The program that the speed is compared with, and the libraries of the simulator that it might use.
 
     Raises:
         NotJudgedError: it lacks a file, or is not built.
     """
     material = conduct.material
     conduct.begin(f"{problem.id}: compiling the reference")
+    if problem.rival:
+        problem = replace(problem, uses=tuple(LIBRARIES))
+        build = _built(material, problem, problem.rival, ())
+    else:
+        build = _built_reference(material, problem)
+    if build.artefact is None:
+        raise NotJudgedError(unbuilt(build, problem.uses))
+    return build.artefact, _replacements(material, problem)
+
+
+def _built_reference(material: Material, problem: ProgramProblem) -> Build:
     try:
-        with collect(material.assignment.reference, problem.sources) as files:
+        with collect(material.assignment.reference, problem.files) as files:
             if missing := [name for name in problem.sources if name not in files.files]:
                 raise NotJudgedError(f"{missing[0]} is missing")
-            build = _built(material, problem, _contents(files, problem))
+            return _built(material, problem, _contents(files, problem), files.matched)
     except (SubmissionError, UnreadableError) as error:  # it does not come with every installation
         raise NotJudgedError(str(error)) from error
-    if build.artefact is None:
-        raise NotJudgedError(unbuilt(build))
-    return build.artefact
 
 
 def _overridden(problem: ProgramProblem, contents: Mapping[str, bytes], wanted: Collection[str]) -> list[str]:

@@ -21,6 +21,7 @@ from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.source import functions, without
 from grader.problems.problem import KernelProblem
 from grader.problems.program import ProgramProblem
+from grader.run.program import in_folder
 from grader.submissions.submission import collect
 
 if TYPE_CHECKING:
@@ -156,10 +157,10 @@ def right_programs(assignment: Assignment) -> tuple[RightKernel, ...]:
         programs_of_reference = []
         for problem in programs:
             files: dict[str, str] = {}
-            for file in problem.sources:
+            for file in (*problem.sources, *problem.matching(reference.matched)):
                 if file not in reference.files:
                     raise AssignmentError(f"{assignment.reference} has no {file}, which {problem.id} needs.")
-                needed = reachable(file, reference.contents(file))
+                needed = in_folder(problem.folders.get(file, ""), reachable(file, reference.contents(file)))
                 files |= {name: content.decode(errors="replace") for name, content in needed.items()}
             programs_of_reference.append(RightKernel("reference", problem, files))
     return tuple(programs_of_reference)

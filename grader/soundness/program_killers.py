@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from grader.assignments.rules import AssignmentError
 from grader.devices.device import Memory
 from grader.judge.correctness.programs import PROGRAMS
-from grader.languages.cuda.executable import Recipe, build_executable
+from grader.languages.cuda.executable import build_executable
+from grader.languages.cuda.libraries import replacements
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
 from grader.run.judging import excuses
+from grader.run.program import recipe
 from grader.soundness.builds import PTX_ONLY
 from grader.soundness.killers import SEED, Finding, Status
 from grader.soundness.ptx import of_program
@@ -56,6 +58,7 @@ class ProgramKillers:
         self._problem = program.problem
         self._machine = machine
         self._cache = cache
+        self._libraries = replacements(self._problem.uses, machine.toolchain, machine.sandbox, cache)
         self._seconds = assignment.rules.limits.run_seconds_sim
         self.cases = self._problem.cases(SEED)
         self._excuses = excuses(assignment.rules, self._problem.id, self.cases)
@@ -76,9 +79,14 @@ class ProgramKillers:
 
     def _built(self, contents: Mapping[str, bytes]) -> Build:
         problem, machine = self._problem, self._machine
-        recipe = Recipe(problem.sources, contents, problem.given, (*problem.flags, *_FOR_EDITS), problem.make)
+        matched = contents.keys() - problem.given.keys()
         return build_executable(
-            recipe, machine.toolchain, machine.sandbox, compile_limits(), self._cache, PTX_ONLY
+            recipe(problem, contents, matched, self._libraries, _FOR_EDITS),
+            machine.toolchain,
+            machine.sandbox,
+            compile_limits(),
+            self._cache,
+            PTX_ONLY,
         )
 
     def finding(self, mutant: AutomaticMutant, build: Build) -> Finding:
@@ -92,7 +100,7 @@ class ProgramKillers:
     def _tried(self, program: Path) -> Finding:
         reported: dict[str, str] = {}
         device = self._machine.device
-        opened = partial(device.open_program, program)
+        opened = partial(device.open_program, program, self._libraries)
         cases = sorted(self.cases, key=lambda case: -self._kills[case.name])
         with trial(self._problem, opened, Memory.DEVICE, self._seconds, self._excuses, PROGRAMS) as attempt:
             for schedules in (device.schedules[:1], device.schedules[1:]):

@@ -25,11 +25,13 @@ import zipfile
 import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from grader.processes import leftovers
 from grader.records.errors import MachineError
+from grader.records.file_names import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -83,6 +85,7 @@ class Submission:
         files: the wanted files that are there, by name, in the private copy.
         notes: what was taken from where and what was ignored, unless the files lie at the top alone.
         problems: why a wanted file is missing or cannot be read, by its name.
+        matched: the names of the files that no name asked for, only a pattern.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Submission:
     files: Mapping[str, Path]
     notes: tuple[str, ...]
     problems: Mapping[str, str]
+    matched: tuple[str, ...]
     _copy: tempfile.TemporaryDirectory[str] = field(repr=False, compare=False)
 
     def contents(self, name: str) -> dict[str, bytes]:
@@ -123,7 +127,8 @@ def collect(path: Path, names: Iterable[str]) -> Submission:
     """Collect the files called ``names`` of the submission at ``path``, and the headers that they mention.
 
     They may lie at any depth. All are taken from the folder that holds most of them; among equals from the
-    least deep one, from one called ``src``, and from the first in the alphabet, in this order.
+    least deep one, from one called ``src``, and from the first in the alphabet, in this order. Beside those
+    that are there, every file is taken that a pattern among ``names`` matches, such as ``*.cu``.
 
     Raises:
         SubmissionError: it is empty, damaged, encrypted, escaping or too big.
@@ -152,7 +157,9 @@ def collect(path: Path, names: Iterable[str]) -> Submission:
         return _collected(path, tree, required)
 
 
-def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
+def _collected(path: Path, tree: _Tree, wanted: list[str]) -> Submission:
+    names = [name for name in wanted if not is_pattern(name)]
+    patterns = [name for name in wanted if is_pattern(name)]
     sources = [file for file in tree.paths if file.suffix.lower() in SOURCES or file.name in names]
     if not sources:
         archives = (
@@ -164,6 +171,8 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
             f"{printable(path.name)} holds no source file. Expected: {_alternatives(names)}.{hint}"
         )
     chosen = _choose(sources, names)
+    matched = _matched(sources, chosen, names, patterns)
+    chosen |= matched
     unnamed = [file for file in sources if file.name not in names]
     reader = _Reader(tree)
     problems = {name: _missing(name, unnamed) for name in names if name not in chosen}
@@ -192,7 +201,9 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
         *_taken(chosen, tree, set(reader.contents)),
         *(f"{printable(file)} is in UTF-16: save it as UTF-8" for file in sorted(foreign)),
     )
-    return Submission(title, digest.hexdigest(), files, notes, problems, copy)
+    return Submission(
+        title, digest.hexdigest(), files, notes, problems, tuple(sorted(matched.keys() & files)), copy
+    )
 
 
 def _alternatives(names: list[str]) -> str:
@@ -376,6 +387,23 @@ def _choose(sources: list[PurePosixPath], names: list[str]) -> dict[str, PurePos
     ranked = sorted(held, key=rank)
     folders = {name: next((folder for folder in ranked if name in held[folder]), None) for name in names}
     return {name: folder / name for name, folder in folders.items() if folder is not None}
+
+
+def _matched(
+    sources: list[PurePosixPath],
+    chosen: Mapping[str, PurePosixPath],
+    names: list[str],
+    patterns: list[str],
+) -> dict[str, PurePosixPath]:
+    """The files that a pattern alone asks for, by name: in the folders of those that are ``chosen``."""
+    folders = {path.parent for path in chosen.values()}
+    return {
+        path.name: path
+        for path in sources
+        if path.parent in folders
+        and path.name not in names
+        and any(fnmatchcase(path.name, pattern) for pattern in patterns)
+    }
 
 
 def _doubts(

@@ -23,7 +23,7 @@ def problem(name: str) -> ProgramProblem:
 
 def test_every_mutant_edits_the_reference_and_names_a_group() -> None:
     mutants = table(PROJECT)
-    assert len({mutant.id for mutant in mutants}) == len(mutants) == 12
+    assert len({mutant.id for mutant in mutants}) == len(mutants) == 13
     for mutant in mutants:
         assert mutant.text(PROJECT) != mutant.original(PROJECT)
         assert mutant.group in {*problem(mutant.problem).groups, MEMORY_GROUP}

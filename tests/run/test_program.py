@@ -246,6 +246,42 @@ def test_two_mains_are_told(tmp_path: Path) -> None:
     )
 
 
+def test_further_files_may_match_a_pattern(tmp_path: Path) -> None:
+    rules = RULES.replace('["answer.cu"]', '["answer.cu", "part_*.cu"]')
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    main = """#include <cstdio>
+        int kernels(), more();
+        int main() { printf("%d\\n", kernels() + more()); }"""
+    kernels = """__global__ void k(int *x) { *x = 40; }
+        int kernels() { int *x, y; cudaMalloc(&x, 4); k<<<1, 1>>>(x); cudaMemcpy(&y, x, 4, cudaMemcpyDefault);
+          return y; }"""
+    more = "int more() { return 2; }"
+    ann = submission(tmp_path / "ann", answer_cu=main, part_b_cu=kernels, part_a_cu=more)
+    (ann / "old.cu").write_text("int main() { return 1; }")
+    (ann / "backup").mkdir()
+    (ann / "backup" / "part_a.cu").write_text("int more() { return 3; }")
+    result = graded(folder, ann)
+    assert result.build is not None
+    assert result.build.command.split()[3:6] == ["answer.cu", "part_a.cu", "part_b.cu"]
+    assert result.verdict is Verdict.PASS
+    (ann / "part_b.cu").unlink()
+    assert "nothing defines kernels()" in graded(folder, ann).message
+
+
+def test_warnings_may_be_errors(tmp_path: Path) -> None:
+    text = UNRULY.replace("int compute(int places) {", "int compute(int places) {\n  int unused;")
+    ann = submission(tmp_path / "ann", answer_cu=text)
+    assert graded(one_case(tmp_path / "shown"), ann).verdict is Verdict.PASS
+    rules = RULES + 'warnings = "error"\n'
+    case = {"one": {"args": "right", "expected.txt": "42\n"}}
+    result = graded(assignment(tmp_path / "a", case, rules), ann)
+    assert result.message == "answer.cu did not compile: warnings are errors in this assignment"
+    assert result.build is not None
+    assert 'answer.cu(14): error #177-D: variable "unused"' in result.build.log
+    right = submission(tmp_path / "bob", answer_cu=UNRULY)
+    assert graded(tmp_path / "a", right).verdict is Verdict.PASS
+
+
 def test_a_library_that_the_machine_lacks_is_no_fault_of_the_student(tmp_path: Path) -> None:
     rules = RULES + 'flags = ["-lno_such_library"]\n'
     folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
@@ -417,6 +453,7 @@ def test_the_table_of_the_page_is_one() -> None:
     [
         (("files", "file"), "unknown key 'problems[0].program.file'. Did you mean 'files'?"),
         (('["answer.cu"]', "[]"), "at least 1 item"),
+        (('["answer.cu"]', '["*.cu"]'), "files: name a file before the pattern '*.cu', such as that with"),
         (('["answer.cu"]', '["answer.cu"]\nignore = ["("]'), "ignore: '(' is no regular expression"),
         (
             ('["answer.cu"]', '["answer.cu"]\nflags = ["-arch=sm_90"]'),
@@ -650,7 +687,7 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
     assert isinstance(problem, ProgramProblem)
     built: dict[Path, str] = {}
 
-    def build(_material: object, _problem: object, contents: Mapping[str, bytes]) -> Build:
+    def build(_material: object, _problem: object, contents: Mapping[str, bytes], _matched: object) -> Build:
         built[tmp_path / "reference"] = contents["answer.cu"].decode()
         made = tmp_path / "reference"
         return Build(
@@ -658,10 +695,12 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
         )
 
     monkeypatch.setattr(run_program, "_built", build)
+    toolchain: Any = None
     monkeypatch.setattr(condition, "look", lambda _moment: None)
     seconds = {tmp_path / "reference": 0.2, tmp_path / "submission": 0.1}
     gpu: Any = SimpleNamespace(
-        open_program=lambda path: Answering(seconds[path]),
+        kind="gpu",
+        open_program=lambda path, _: Answering(seconds[path]),
         sharing=SimpleNamespace(alone=lambda _waiting: nullcontext()),
     )
     material = SimpleNamespace(assignment=chosen, seed=1, precise=False)
@@ -670,6 +709,8 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
         problem,
         entry,
         tmp_path / "submission",
+        (),
+        toolchain,
         (),
         BuildResult(ok=True, seconds=0.0, cached=True, command="", log="", resources=[]),
     )

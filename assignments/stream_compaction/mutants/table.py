@@ -93,6 +93,14 @@ MUTANTS = (
         theme="sign",
     ),
     radix_sort(
+        id="sort-forgets-the-lowest-bit",
+        old="bit = 0",
+        new="bit = 1",
+        why="numbers that differ in the lowest bit alone keep their order",
+        group="many blocks",
+        theme="definition",
+    ),
+    radix_sort(
         id="sort-not-stable",
         old="total + i - places[i]",
         new="n - 1 - i + places[i]",

@@ -342,10 +342,14 @@ def last(folder: str) -> tuple[str, str]:
     return "-Xcompiler", f"-idirafter,{folder}"
 
 
-def stand_ins(contents: Mapping[str, bytes], real: Path) -> tuple[str, ...]:
-    """The headers of ``STAND_INS`` that ``contents`` mention and the folder ``real`` does not have."""
+def stand_ins(contents: Mapping[str, bytes], *real: Path) -> tuple[str, ...]:
+    """The headers of ``STAND_INS`` that ``contents`` mention and none of the folders ``real`` has."""
     text = b"\n".join(contents.values())
-    return tuple(name for name in STAND_INS if name.encode() in text and not (real / name).exists())
+    return tuple(
+        name
+        for name in STAND_INS
+        if name.encode() in text and not any((folder / name).exists() for folder in real)
+    )
 
 
 def explained(log: str, empty: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from grader.languages.cache import key
@@ -16,6 +16,7 @@ from grader.languages.cuda.compile import (
     PTX_ARCHITECTURE,
     Compilation,
     compiled,
+    last,
     link_folder,
     placed,
     placeholders,
@@ -23,10 +24,11 @@ from grader.languages.cuda.compile import (
     searched,
     stand_ins,
 )
+from grader.languages.cuda.libraries import HEADERS, LIBRARIES
 from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
@@ -52,8 +54,12 @@ mkdir -p cuda/lib64
 ln -s "$TOOLKIT/include" cuda/include
 for library in "$TOOLKIT"/lib64/* "$TOOLKIT"/lib/*; do ln -sf "$library" cuda/lib64/; done 2>/dev/null
 ln -sf "$RUNTIME" cuda/lib64/libcudart.so
+for library in $LIBRARIES; do
+  name=${library##*/}
+  ln -sf "$library" "cuda/lib64/${name%%.so*}.so"
+done
 chmod +x cuda/bin/nvcc
-export PATH="$PWD/cuda/bin:$PATH" LIBRARY_PATH="$PWD/cuda/lib64" CPATH="$PWD/cuda/include"
+export PATH="$PWD/cuda/bin:$PATH" LIBRARY_PATH="$PWD/cuda/lib64" CPATH="$PWD/cuda/include$HEADERS"
 """
 _MAKE = f"""\
 {_PROJECT}\
@@ -116,12 +122,14 @@ _OWN_RUNTIME = (
 _NO_MAKE = re.compile(r"\b(c?make): (command )?not found")
 _NO_SUCH_PROGRAM = 127
 _NO_TARGET = re.compile(r"No rule to make target|cannot stat '|unknown target '|Cannot find source file")
+_STRICT = "-Werror all-warnings"  # among the flags of an assignment
 _FLAGS = ("-O3", "-std=c++17")
 _GRADER_FLAGS = (*FOR_THE_SIM, "-DNVTX_DISABLE", "-Xptxas", "-v", "-I.")
 _NO_MAIN = re.compile(r"undefined reference to [`']main'")
 _TWO_MAINS = re.compile(r"multiple definition of [`']main'")
 _UNDEFINED = re.compile(r"undefined reference to [`']([^']+)'")
 _NO_LIBRARY = re.compile(r"cannot find (-l\S+?):? ")
+_UNKNOWN = re.compile(r'identifier "(\w+)" is undefined')
 _SHOWN = 5
 
 
@@ -136,6 +144,7 @@ class Recipe:
         flags: of nvcc, the assignment's.
         make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
         cmake: likewise of a CMakeLists.txt.
+        libraries: files of CUDA's libraries, of which those are linked that the program calls.
     """
 
     sources: Sequence[str]
@@ -144,6 +153,7 @@ class Recipe:
     flags: Sequence[str] = ()
     make: str = ""
     cmake: str = ""
+    libraries: Sequence[Path] = ()
 
     @property
     def target(self) -> str:
@@ -163,10 +173,18 @@ class Recipe:
         if self.cmake:
             return "cmake", "--build", "build", "--target", self.cmake
         standard = _FLAGS if not any("std=" in flag for flag in self.flags) else _FLAGS[:1]
-        libraries = [flag for flag in self.flags if flag.startswith("-l")]
         compiled = [*self.sources, *(name for name in self.given if PurePosixPath(name).suffix in COMPILED)]
-        others = [flag for flag in self.flags if flag not in libraries]
-        return "nvcc", *standard, *others, *dict.fromkeys(compiled), *libraries
+        return "nvcc", *standard, *self.compiling, *dict.fromkeys(compiled), *self.linking
+
+    @property
+    def linking(self) -> tuple[str, ...]:
+        """The flags that name libraries."""
+        return tuple(flag for flag in self.flags if flag.startswith("-l"))
+
+    @property
+    def compiling(self) -> tuple[str, ...]:
+        """All other flags."""
+        return tuple(flag for flag in self.flags if not flag.startswith("-l"))
 
 
 def build_executable(
@@ -194,20 +212,24 @@ def build_executable(
     included = {name: text for file in recipe.sources for name, text in reachable(file, contents).items()}
     needed = {**{placed(name): text for name, text in included.items()}, **recipe.given}
     above = {placed(name) for name in included} != included.keys()
-    empty = stand_ins(needed, toolchain.root / "include")
+    headers = HEADERS if recipe.libraries else None
+    empty = stand_ins(needed, toolchain.root / "include", *([headers] if headers else ()))
     runtime = link_folder(toolchain)
     compiling = (
         *_GRADER_FLAGS,
+        *(last(str(headers)) if headers else ()),
         *searched(empty, above=above),
         *("-gencode", f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]"),
     )
     linking = (
+        *(_linked(recipe.libraries) if not recipe.cmake else ()),
         *("-cudart", "none", f"-L{runtime}", "-Xlinker", "--no-as-needed"),
         # CMake takes over what nvcc links with, and knows no names of files.
         *(("-lcudart",) if recipe.cmake else ("-Xlinker", f"-l:{toolchain.runtime_name}")),
     )
     if recipe.target:
         script, arguments = _MAKE if recipe.make else _CMAKE, (recipe.target,)
+        compiling, linking = (*compiling, *recipe.compiling), (*recipe.linking, *linking)
         needed |= {WRAPPER: NVCC.encode()}
     else:
         script, arguments = _SCRIPT, (*compiling, "-o", _PROGRAM, *recipe.shown[1:], *linking)
@@ -216,6 +238,8 @@ def build_executable(
         **({"COMPILING": " ".join(compiling), "LINKING": " ".join(linking)} if recipe.target else {}),
         **({"REAL_NVCC": str(toolchain.nvcc), "TOOLKIT": str(toolchain.root)} if recipe.target else {}),
         **({"RUNTIME": str(runtime / toolchain.runtime_name)} if recipe.target else {}),
+        **({"LIBRARIES": " ".join(map(str, recipe.libraries))} if recipe.target and headers else {}),
+        **({"HEADERS": f":{headers}"} if recipe.target and headers else {}),
     }
     needed |= placeholders(empty, above=above)
     files = [part for name in sorted(needed) for part in (name, needed[name])]
@@ -230,7 +254,12 @@ def build_executable(
         job=Job(
             argv=("/bin/sh", "-c", script, "compile", *arguments),
             limits=limits,
-            inputs=(*toolchain.inputs, runtime),
+            inputs=(
+                *toolchain.inputs,
+                runtime,
+                *([headers] if headers else ()),
+                *(library.parent for library in recipe.libraries),
+            ),
             outputs=(_PROGRAM, LOG),
             files=needed,
             environment=environment,
@@ -240,6 +269,12 @@ def build_executable(
         lacking=_lacking,
     )
     return compiled(compilation, entry, sandbox, cache)
+
+
+def _linked(libraries: Sequence[Path]) -> tuple[str, ...]:
+    """Flags of nvcc that link with those of ``libraries`` that the program calls."""
+    parts = ("--as-needed", *map(str, libraries)) if libraries else ()
+    return tuple(word for part in parts for word in ("-Xlinker", part))
 
 
 def _lacking(code: int, log: str) -> str:
@@ -256,8 +291,8 @@ def _has_own_runtime(program: bytes, runtime: str) -> bool:
     return b".nv_fatbin" in program and runtime.encode() not in program
 
 
-def unbuilt(build: Build) -> str:
-    """Why there is no program, in one sentence."""
+def unbuilt(build: Build, allowed: Collection[str]) -> str:
+    """Why there is no program, in one sentence; ``allowed`` names the libraries that it may use."""
     log = build.log
     if _NO_TARGET.search(log):
         return f"{build.command} made no program: there is no such target, or a file that it needs is missing"
@@ -269,10 +304,18 @@ def unbuilt(build: Build) -> str:
     if _NO_MAIN.search(log):
         return f"no main: {build.source} has no function main, with which a program begins"
     undefined = list(dict.fromkeys(_UNDEFINED.findall(log)))
+    for name in (*_UNKNOWN.findall(log), *undefined):
+        for library in allowed:
+            if re.fullmatch(LIBRARIES[library].calls, name):
+                return (
+                    f"{name.removesuffix('_v2')} is none of the functions of {library} that the simulator "
+                    "has: use others, or write a kernel (docs/programs.md lists them)"
+                )
     if undefined:
         more = f" and {len(undefined) - _SHOWN} more" if len(undefined) > _SHOWN else ""
         return (
             f"{build.source} was not linked, as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it "
             "was never written, or belongs to a library that this assignment does not link with"
         )
-    return f"{build.source} did not compile"
+    strictly = ": warnings are errors in this assignment" if _STRICT in build.command else ""
+    return f"{build.source} did not compile{strictly}"
