@@ -724,7 +724,16 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "read": Reason(
                     "{who} {does} {n:bytes}[ at byte {byte} of an allocation of {size} bytes] that nothing "
                     "has written"
-                )
+                ),
+                "copied_out": Reason(
+                    "{call} copies {copied:bytes} of an allocation of {size} bytes to the host, and nothing "
+                    "has written {bytes} of them, from byte {first} of the allocation on",
+                    "[; the first launch that got it was {launch} with {blocks} blocks of {threads} threads]",
+                    "The host gets memory that nothing has written",
+                    "Check that the launch has enough threads for the whole array, and copy only what it "
+                    "writes.",
+                    fault="copied",
+                ),
             },
             follows="race_stream",
         ),

@@ -225,6 +225,10 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
   return true;
 }
 
+Unwritten Device::unwritten(Address address, std::size_t bytes) const {
+  return options.initcheck ? state_->memory.unwritten(address, bytes) : Unwritten{};
+}
+
 Footprint Device::footprint() const { return options.racecheck ? sim::footprint(*state_->races) : Footprint{}; }
 
 Ran Device::launch(const Launch& launch) {

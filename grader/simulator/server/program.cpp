@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,7 @@ std::string dimensions(const Dim3& d) {
   return std::to_string(d.x) + " x " + std::to_string(d.y) + " x " + std::to_string(d.z);
 }
 
+bool on_device(Address at) { return at >= device_arena && at < shared_arena; }
 bool in_arena(Address at) { return at >= device_arena && at < shared_arena + (Address{1} << 44); }
 
 bool answered(Ask ask) {
@@ -555,6 +557,7 @@ std::uint32_t Program::launch(std::string_view call, Reader& in) {
 void Program::run(const Launch& launch) {
   if (fault_.code != success) return;
   try {
+    note_arguments(launch);
     ++world_.report.launches;
     ++world_.report.launched[world_.device.info(launch.kernel).name];
     auto ran = world_.device.launch(launch);
@@ -571,6 +574,18 @@ void Program::run(const Launch& launch) {
   } catch (const Refusal& refusal) {
     world_.report.gap(refusal.gap);
     fail({not_supported, refusal.what()});
+  }
+}
+
+void Program::note_arguments(const Launch& launch) {
+  const auto& all = launch.parameters;
+  for (std::size_t at = 0; at + sizeof(Address) <= all.size(); at += sizeof(Address)) {
+    Address value;
+    std::memcpy(&value, all.data() + at, sizeof value);
+    if (!in_arena(value)) continue;
+    const auto allocation = world_.device.find(value);
+    if (!allocation || receivers_.contains(allocation->base)) continue;
+    receivers_[allocation->base] = {world_.device.info(launch.kernel).name, launch.grid, launch.block};
   }
 }
 
@@ -701,6 +716,7 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
       throw Failed{illegal_address};
     }
   }
+  check_written(call, from);
   touched(call, from, false);
 }
 
@@ -733,6 +749,7 @@ void Program::copy(std::string_view call, Reader& in) {
             {illegal_address, "a copy on the device of memory that is freed before it runs, or allocated behind it"});
       }
     }
+    if (!on_device(to.at)) check_written(call, from);
     touched(call, from, false);
     touched(call, to, true);
   });
@@ -755,6 +772,36 @@ void Program::fill(std::string_view call, Reader& in) {
   });
 }
 
+void Program::check_written(std::string_view call, const Rows& from) {
+  const auto allocation = world_.device.find(from.at);
+  if (!allocation) return;
+  Unwritten all;
+  for (std::uint64_t row = 0; row < from.height; ++row) {
+    const auto missing = world_.device.unwritten(from.at + row * from.pitch, from.width);
+    if (all.bytes == 0) all.first = missing.first;
+    all.bytes += missing.bytes;
+  }
+  if (all.bytes == 0) return;
+  Finding finding{"uninit_global",
+                  "copied_out",
+                  "",
+                  "",
+                  0,
+                  {},
+                  {{"call", std::string(call)},
+                   {"bytes", all.bytes},
+                   {"copied", from.width * from.height},
+                   {"first", all.first - allocation->base},
+                   {"size", allocation->size}},
+                  Severity::warning};
+  if (const auto receiver = receivers_.find(allocation->base); receiver != receivers_.end()) {
+    const auto& [kernel, grid, block] = receiver->second;
+    finding.facts.insert(finding.facts.end(),
+                         {{"launch", kernel}, {"blocks", dimensions(grid)}, {"threads", dimensions(block)}});
+  }
+  world_.report.finding(std::move(finding));
+}
+
 void Program::touched(std::string_view call, const Rows& rows, bool writes) {
   if (!timeline_.several_streams() || !world_.device.options.racecheck) return;
   Footprint all;
@@ -773,6 +820,7 @@ void Program::release(std::string_view call, Address base, bool host, bool reuse
   const auto own = allocations_.find(base);
   if (own != allocations_.end() && (own->second == Space::pinned) == host) {
     allocations_.erase(own);
+    receivers_.erase(base);
     world_.device.release(base, reuse);
     return;
   }
@@ -818,6 +866,7 @@ void Program::reset() {
   graphs_.clear();
   for (const auto& [base, space] : allocations_) world_.device.release(base);
   allocations_.clear();
+  receivers_.clear();
   infos_.clear();
   for (auto& [number, module] : modules_) {  // its variables start anew
     if (module.id) world_.device.unload(*std::exchange(module.id, {}));
