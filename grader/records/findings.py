@@ -792,6 +792,20 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "after_default": _between_streams(_OWN, _DEFAULT),
             },
         ),
+        "race_host": FindingKind(
+            "racecheck",
+            "The host uses memory that a kernel or a copy may still use",
+            "Wait first: cudaDeviceSynchronize(), or cudaStreamSynchronize() of the work's stream.",
+            {
+                "not_waited": Reason(
+                    "host code{inside} {does} [byte {byte} of an allocation of {size} bytes] that {work}[ "
+                    "(line {line_number})] may still {did}",
+                    ", since nothing has waited for it: call cudaDeviceSynchronize(), or "
+                    "cudaStreamSynchronize() of its stream, before",
+                )
+            },
+            race=True,
+        ),
         "early_launch": FindingKind(
             "racecheck",
             "A kernel may begin before the one ahead of it in its stream has ended",

@@ -274,6 +274,7 @@ class Device {
   bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
 
   Footprint footprint() const;  // of the last launch; empty without racecheck
+  Footprint take_host_visible();  // of the last launch, in managed and pinned memory alone
   Ran launch(const Launch&);  // throws Refusal for a kernel that cannot even begin
 
   std::vector<Finding> take_findings();  // since the last call of it

@@ -136,11 +136,16 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
     case Ask::launch: launch(call, in); return;
     case Ask::unsupported: return world_.report.gap({Gap::Kind::call, std::string(call)});
     case Ask::host_access: {
-      Facts facts{{"address", in.take<std::uint64_t>()}};
+      const auto address = in.take<std::uint64_t>();
+      Facts facts;
       const auto how = in.take<HostAccess>();
       for (const char* name : {"function", "library"}) {
         if (auto text = printable(in.text()); !text.empty()) facts.emplace_back(name, std::move(text));
       }
+      if (how == HostAccess::early_read || how == HostAccess::early_write)
+        return host_races_.accessed(world_.report, timeline_, address, how == HostAccess::early_write, world_.device,
+                                    std::move(facts));
+      facts.emplace(facts.begin(), "address", address);
       const char* reason = how == HostAccess::as_source   ? "as_source"
                            : how == HostAccess::as_target ? "as_target"
                                                           : "host_code";
@@ -357,6 +362,12 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       result.put(live ? static_cast<std::uint8_t>(found->space) : std::uint8_t{0});
       return;
     }
+    case Ask::not_waited: {
+      const auto ranges = host_races_.ranges(timeline_);
+      result.put(static_cast<std::uint32_t>(ranges.size()));
+      for (const auto& [low, high, written] : ranges) result.put(low).put(high).put(std::uint8_t{written});
+      return;
+    }
     case Ask::capture_begin: return timeline_.begin_capture(u64());
     case Ask::capture_end:
       graphs_[next_graph_ += 16] = timeline_.end_capture(u64());
@@ -562,6 +573,7 @@ void Program::run(const Launch& launch) {
     ++world_.report.launched[world_.device.info(launch.kernel).name];
     auto ran = world_.device.launch(launch);
     world_.report.kernel_nanoseconds += ran.nanoseconds;
+    host_races_.add(timeline_, world_.device.take_host_visible());
     if (timeline_.several_streams() && ran.fault == Fault::none)
       stream_races_.add(world_.report, timeline_, world_.device.footprint());
     if (world_.policy.open) {
@@ -760,6 +772,7 @@ void Program::fill(std::string_view call, Reader& in) {
   const auto stream = in.take<std::uint64_t>();
   const auto to = rows(in);
   const auto value = static_cast<std::byte>(in.take<std::uint8_t>());
+  const bool wait = in.take<std::uint8_t>() != 0;
   check(call, to, 0, true);
   timeline_.enqueue(stream, [this, to, value, call = std::string(call)] {
     if (fault_.code != success) return;
@@ -770,6 +783,7 @@ void Program::fill(std::string_view call, Reader& in) {
     }
     touched(call, to, true);
   });
+  if (wait) timeline_.synchronize(stream);
 }
 
 void Program::check_written(std::string_view call, const Rows& from) {
@@ -803,7 +817,8 @@ void Program::check_written(std::string_view call, const Rows& from) {
 }
 
 void Program::touched(std::string_view call, const Rows& rows, bool writes) {
-  if (!timeline_.several_streams() || !world_.device.options.racecheck) return;
+  const bool host_sees = in_arena(rows.at) && !on_device(rows.at);
+  if (!(timeline_.several_streams() || host_sees) || !world_.device.options.racecheck) return;
   Footprint all;
   all.kernel = call;
   auto& list = writes ? all.writes : all.reads;
@@ -813,7 +828,8 @@ void Program::touched(std::string_view call, const Rows& rows, bool writes) {
     for (std::uint64_t row = 0; row < std::min<std::uint64_t>(rows.height, most_entries); ++row)
       list.push_back({rows.at + row * rows.pitch, rows.at + row * rows.pitch + rows.width, 0});
   }
-  stream_races_.add(world_.report, timeline_, std::move(all));
+  if (host_sees) host_races_.add(timeline_, all);
+  if (timeline_.several_streams()) stream_races_.add(world_.report, timeline_, std::move(all));
 }
 
 void Program::release(std::string_view call, Address base, bool host, bool reuse) {
@@ -863,6 +879,7 @@ void Program::reset() {
   timeline_.synchronize();
   timeline_.clear();
   stream_races_.clear();
+  host_races_.clear();
   graphs_.clear();
   for (const auto& [base, space] : allocations_) world_.device.release(base);
   allocations_.clear();

@@ -14,6 +14,7 @@
 #include "../protocol.h"
 #include "channel.h"
 #include "fatbin.h"
+#include "host_races.h"
 #include "report.h"
 #include "stream_races.h"
 #include "timeline.h"
@@ -131,6 +132,7 @@ class Program {
   Channel channel_;
   Timeline timeline_;
   StreamRaces stream_races_;
+  HostRaces host_races_;
   std::map<std::uint32_t, Module> modules_;
   std::map<std::uint64_t, Entity> kernels_, variables_;
   std::map<const Kernel*, KernelInfo> infos_;
