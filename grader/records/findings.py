@@ -724,7 +724,16 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "read": Reason(
                     "{who} {does} {n:bytes}[ at byte {byte} of an allocation of {size} bytes] that nothing "
                     "has written"
-                )
+                ),
+                "copied_out": Reason(
+                    "{call} copies {copied:bytes} of an allocation of {size} bytes to the host, and nothing "
+                    "has written {bytes} of them, from byte {first} of the allocation on",
+                    "[; the first launch that got it was {launch} with {blocks} blocks of {threads} threads]",
+                    "The host gets memory that nothing has written",
+                    "Check that the launch has enough threads for the whole array, and copy only what it "
+                    "writes.",
+                    fault="copied",
+                ),
             },
             follows="race_stream",
         ),
@@ -782,6 +791,20 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "in_default": _between_streams(_DEFAULT, _OWN),
                 "after_default": _between_streams(_OWN, _DEFAULT),
             },
+        ),
+        "race_host": FindingKind(
+            "racecheck",
+            "The host uses memory that a kernel or a copy may still use",
+            "Wait first: cudaDeviceSynchronize(), or cudaStreamSynchronize() of the work's stream.",
+            {
+                "not_waited": Reason(
+                    "host code{inside} {does} [byte {byte} of an allocation of {size} bytes] that {work}[ "
+                    "(line {line_number})] may still {did}",
+                    ", since nothing has waited for it: call cudaDeviceSynchronize(), or "
+                    "cudaStreamSynchronize() of its stream, before",
+                )
+            },
+            race=True,
         ),
         "early_launch": FindingKind(
             "racecheck",

@@ -192,6 +192,12 @@ struct Allocation {
   bool constant = false;  // the judge's: a function may only read it
 };
 
+// Bytes of an allocation that nothing has written: how many, and the address of the first.
+struct Unwritten {
+  Address first = 0;
+  std::size_t bytes = 0;
+};
+
 class Kernel;
 using ModuleId = std::uint32_t;
 
@@ -264,9 +270,11 @@ class Device {
   bool write(Address, std::span<const std::byte>);
   bool read(Address, std::span<std::byte>) const;
   bool fill(Address, std::byte value, std::size_t bytes);
+  Unwritten unwritten(Address, std::size_t bytes) const;  // nothing without initcheck
   bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
 
   Footprint footprint() const;  // of the last launch; empty without racecheck
+  Footprint take_host_visible();  // of the last launch, in managed and pinned memory alone
   Ran launch(const Launch&);  // throws Refusal for a kernel that cannot even begin
 
   std::vector<Finding> take_findings();  // since the last call of it

@@ -20,7 +20,7 @@ namespace sim {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 // Of what programs ask.
-inline constexpr std::uint32_t protocol_version = 4;
+inline constexpr std::uint32_t protocol_version = 5;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -46,7 +46,7 @@ enum class Ask : std::uint32_t {
   copy_in,  // u64 stream, to, pitch, width, height, extent, u8 wait, bytes
   copy_out,  // u64 stream, from, pitch, width, height, extent -> bytes
   copy,  // u64 stream, to, to pitch, from, from pitch, width, height, u8 wait
-  fill,  // u64 stream, to, pitch, width, height, u8 value
+  fill,  // u64 stream, to, pitch, width, height, u8 value, u8 wait
   launch,  // no reply: u64 host function, u32 grid[3], block[3], u64 shared, stream, u8 cooperative, early, bytes
   launch_checked,  // the same with a reply that comes before the kernel runs
   stream_create,  // u32 flags -> u64 stream
@@ -74,12 +74,14 @@ enum class Ask : std::uint32_t {
   graph_launch,  // u64 executable graph, u64 stream
   graph_destroy,  // u64 graph or executable graph
   reset,  //
+  not_waited,  // -> u32 n, n x (u64 first, u64 end, u8 written): host-visible memory that work may still use
   host_coverage,  // no reply: u32 n, n x (3 x u64 code, u32 number, u8 compares, below, equal, above,
                   // i64 lowest and highest a, lowest and highest b)
 };
 
-// How host code touches device memory: by itself, or by a copy that takes it for memory of the host.
-enum class HostAccess : std::uint8_t { by_itself, as_source, as_target };
+// How host code touches device memory: by itself, or by a copy that takes it for memory of the host; or memory that it
+// shares with the device, before it has waited.
+enum class HostAccess : std::uint8_t { by_itself, as_source, as_target, early_read, early_write };
 
 inline constexpr std::uint32_t sticky_error = 0x8000'0000;
 

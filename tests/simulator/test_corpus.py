@@ -26,13 +26,15 @@ ELSEWHERE = {
     ("racecheck", "stale_read"),  # test_global_races.py: none of compute-sanitizer's tools looks for it
     ("racecheck", "early_launch"),  # test_early_launches.py: the corpus has no code for compute_90
     ("racecheck", "race_stream"),  # test_stream_races.py
+    ("racecheck", "race_host"),  # test_host_races.py
     ("racecheck", "unfenced_lock"),  # test_locks.py
 }
 KINDS = {
     "memcheck": "global_oob shared_oob local_oob misaligned use_after_free double_free host_pointer "
     "device_pointer_on_host const_input leak index_overflow",
     "initcheck": "uninit_global uninit_shared",
-    "racecheck": "race_shared race_warp race_global stale_read early_launch race_stream unfenced_lock",
+    "racecheck": "race_shared race_warp race_global stale_read early_launch race_stream race_host "
+    "unfenced_lock",
     "synccheck": "divergent_barrier missing_lanes exited_lanes",
     "hang": "budget deadlock",
     "apicheck": "unchecked_error invalid_launch memcpy_overflow",

@@ -1,5 +1,7 @@
 #include "connection.h"
 
+#include "early_access.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -52,6 +54,32 @@ class Connection {
     first = head[1];
     content.resize(head[0] - 4);
     return receive_exactly(content.data(), content.size());
+  }
+
+  // Protects what the device may still use, and opens what it no longer does.
+  void watch_host() {
+    if (!shared_mapped) return;
+    Question question(sim::Ask::not_waited, "cudaDeviceSynchronize");
+    std::uint32_t code;
+    std::vector<std::byte> content;
+    if (!send(question.frame())) return;
+    do {
+      if (!receive(code, content)) return;
+      if (code == sim::printed_text) print(content);
+    } while (code == sim::printed_text);
+    std::vector<WatchedRange> ranges;
+    if (code == sim::success) {
+      sim::Reader reader(content);
+      for (auto n = reader.take<std::uint32_t>(); n; --n) {
+        const auto low = reader.take<std::uint64_t>(), high = reader.take<std::uint64_t>();
+        ranges.push_back({low, high, reader.take<std::uint8_t>() != 0});
+      }
+    }
+    if (watches() || !ranges.empty()) watch_ranges(std::move(ranges), trapped);
+  }
+  static void print(std::span<const std::byte> content) {
+    const auto text = sim::Reader(content).text();
+    std::fwrite(text.data(), 1, text.size(), stdout);
   }
 
  private:
@@ -113,17 +141,25 @@ class Connection {
     sigaction(SIGSEGV, nullptr, &current);
     if (current.sa_handler != SIG_DFL) return;
     struct sigaction ours{};
-    ours.sa_sigaction = [](int, siginfo_t* info, void* context) {
-      std::signal(SIGSEGV, SIG_DFL);  // the access is made again, and ends the process
-      if (!on_device(info->si_addr)) return;
-      Question trap(sim::Ask::host_access, "cudaMemcpy");
-      const auto [function, library] = place(context);
-      trap.put(reinterpret_cast<std::uint64_t>(info->si_addr)).put(sim::HostAccess::by_itself);
-      trap.text(function).text(library);
-      get().send(trap.frame());
-    };
+    ours.sa_sigaction = trapped;
     ours.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGSEGV, &ours, nullptr);
+  }
+
+  static void trapped(int, siginfo_t* info, void* context) {
+    const auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    auto how = sim::HostAccess::by_itself;
+    if (const auto trap = open_page(address, context); trap.watched) {
+      if (!trap.early) return;
+      how = trap.writes ? sim::HostAccess::early_write : sim::HostAccess::early_read;
+    } else {
+      std::signal(SIGSEGV, SIG_DFL);  // the access is made again, and ends the process
+      if (!on_device(info->si_addr)) return;
+    }
+    Question notice(sim::Ask::host_access, "cudaMemcpy");
+    const auto [function, library] = place(context);
+    notice.put(address).put(how).text(function).text(library);
+    get().send(notice.frame());
   }
 
   // The function and its library, as far as the symbols tell.
@@ -156,12 +192,12 @@ Answer ask(sim::Writer& question) {
   std::uint32_t what;
   while (connection.receive(what, answer.content)) {
     if (what == sim::printed_text) {
-      const auto text = answer.reader().text();
-      std::fwrite(text.data(), 1, text.size(), stdout);
+      Connection::print(answer.content);
     } else if (what == sim::host_call) {
       auto reader = answer.reader();
       const auto function = reader.take<std::uint64_t>();
       const auto argument = reader.take<std::uint64_t>();
+      watch_ranges({}, nullptr);  // it runs behind what its stream has done
       in_host_function = true;
       reinterpret_cast<void (*)(void*)>(function)(reinterpret_cast<void*>(argument));
       in_host_function = false;
@@ -170,6 +206,7 @@ Answer ask(sim::Writer& question) {
     } else {
       if ((what & sim::sticky_error) != 0) sticky = true;
       answer.code = what & ~sim::sticky_error;
+      connection.watch_host();
       return answer;
     }
   }
@@ -181,6 +218,7 @@ void tell(sim::Writer& notice) {
   auto& connection = Connection::get();
   const std::lock_guard lock(connection.mutex);
   connection.send(notice.frame());
+  connection.watch_host();
 }
 
 Error remember(Error code) {

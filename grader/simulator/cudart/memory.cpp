@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "../capability.h"
@@ -190,6 +191,8 @@ Error fill(const char* call, void* to, std::size_t pitch, int value, std::size_t
   Question question(Ask::fill, call);
   question.put(stream_id(stream)).put(number(to)).put(std::uint64_t{height == 1 ? width : pitch});
   question.put(std::uint64_t{width}).put(std::uint64_t{height}).put(static_cast<std::uint8_t>(value));
+  // Of memory that the host sees, too, all but the asynchronous ones return when they are done.
+  question.put(std::uint8_t{!std::string_view(call).ends_with("Async") && !on_device(to)});
   return run(std::move(question));
 }
 

@@ -9,6 +9,7 @@
 #include "capability.h"
 #include "engine/checks/checks.h"
 #include "engine/checks/coverage.h"
+#include "engine/checks/host_visible.h"
 #include "engine/checks/races.h"
 #include "engine/launch.h"
 
@@ -82,6 +83,7 @@ struct Device::State {
   std::vector<LineCount> counts;
   Coverages coverages;
   GlobalRaces* races = nullptr;
+  HostVisible host_visible;
   std::uint64_t spent = 0, launches = 0;  // since `configure`, of Options::total_budget
   std::uint64_t clock = 0;  // of the device: warp instructions, and the cost of launches
   Crew crew;
@@ -225,6 +227,11 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
   return true;
 }
 
+Unwritten Device::unwritten(Address address, std::size_t bytes) const {
+  return options.initcheck ? state_->memory.unwritten(address, bytes) : Unwritten{};
+}
+
+Footprint Device::take_host_visible() { return state_->host_visible.take(); }
 Footprint Device::footprint() const { return options.racecheck ? sim::footprint(*state_->races) : Footprint{}; }
 
 Ran Device::launch(const Launch& launch) {
@@ -261,6 +268,8 @@ Ran Device::launch(const Launch& launch) {
   if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
   if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
   s.races = options.racecheck ? state_->races : nullptr;
+  s.host_visible = options.racecheck ? &state_->host_visible : nullptr;
+  state_->host_visible.clear();
   if (s.races) begin_launch(*s.races, s);
   state_->spent += launch_cost;
   ++state_->launches;

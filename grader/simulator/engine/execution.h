@@ -25,6 +25,7 @@ namespace sim {
 
 struct SharedRaces;
 struct GlobalRaces;
+class HostVisible;
 class Trail;
 
 // The registers of one call of a function, for the lanes that are in it.
@@ -134,6 +135,7 @@ struct LaunchState {
   const Layout& layout;
   std::uint64_t spent_before = 0;  // of Options::total_budget, by earlier launches
   GlobalRaces* races = nullptr;
+  HostVisible* host_visible = nullptr;  // with racecheck
   std::vector<std::byte> bank;  // the launch bank
   std::byte* bank_start = nullptr;
   std::byte* constants = nullptr;

@@ -224,6 +224,31 @@ void Memory::mark(Address address, std::size_t bytes, bool value) {
   while (first < last) one(first++);
 }
 
+Unwritten Memory::unwritten(Address address, std::size_t bytes) const {
+  Unwritten all;
+  if (!has_shadow(address) || bytes > device_.size - bit_of(address)) return all;
+  const Address end = address + bytes;
+  const auto missing = [&](Address at) { return (written_[bit_of(at) / 8] >> bit_of(at) % 8 & 1) == 0; };
+  const auto eight_written = [&](Address at) { return bit_of(at) % 8 == 0 && written_[bit_of(at) / 8] == 0xff; };
+  for (Address at = address; at < end;) {
+    if (eight_written(at)) {
+      at += 8;
+      continue;
+    }
+    if (!missing(at)) {
+      ++at;
+      continue;
+    }
+    const Address first = at;
+    while (at < end && missing(at)) at += bit_of(at) % 8 == 0 && end - at >= 8 && written_[bit_of(at) / 8] == 0 ? 8 : 1;
+    const Address alignment = (at - address) & -(at - address);  // of the member behind it
+    if (first != address && at - first < std::min<Address>(alignment, most_padding)) continue;
+    if (all.bytes == 0) all.first = first;
+    all.bytes += at - first;
+  }
+  return all;
+}
+
 void Memory::copy_marks(Address to, Address from, std::size_t bytes) {
   if (!has_shadow(to)) return;
   if (!has_shadow(from)) return mark(to, bytes, true);

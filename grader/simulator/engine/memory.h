@@ -22,6 +22,8 @@ inline constexpr std::size_t gpu_page = std::size_t{2} << 20;  // of what cudaMa
 inline constexpr std::size_t most_of_one_kept = std::size_t{4} << 20, freed_before = std::size_t{32} << 20,
                              most_kept = 2 * freed_before;
 
+inline constexpr Address most_padding = 16;  // bytes: the greatest alignment of a type
+
 struct Arena {
   Address base = 0;
   std::size_t size = 0;
@@ -54,6 +56,8 @@ class Memory {
   std::uint8_t* written() const { return written_; }
   std::size_t bit_of(Address a) const { return a - device_.base; }
   void mark(Address, std::size_t bytes, bool written);
+  // Of bytes of one allocation, those that nothing has written, apart from holes that padding may be.
+  Unwritten unwritten(Address, std::size_t bytes) const;
   void copy_marks(Address to, Address from, std::size_t bytes);
 
   Address device_base() const { return device_.base; }

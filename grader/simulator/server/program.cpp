@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,7 @@ std::string dimensions(const Dim3& d) {
   return std::to_string(d.x) + " x " + std::to_string(d.y) + " x " + std::to_string(d.z);
 }
 
+bool on_device(Address at) { return at >= device_arena && at < shared_arena; }
 bool in_arena(Address at) { return at >= device_arena && at < shared_arena + (Address{1} << 44); }
 
 bool answered(Ask ask) {
@@ -134,11 +136,16 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
     case Ask::launch: launch(call, in); return;
     case Ask::unsupported: return world_.report.gap({Gap::Kind::call, std::string(call)});
     case Ask::host_access: {
-      Facts facts{{"address", in.take<std::uint64_t>()}};
+      const auto address = in.take<std::uint64_t>();
+      Facts facts;
       const auto how = in.take<HostAccess>();
       for (const char* name : {"function", "library"}) {
         if (auto text = printable(in.text()); !text.empty()) facts.emplace_back(name, std::move(text));
       }
+      if (how == HostAccess::early_read || how == HostAccess::early_write)
+        return host_races_.accessed(world_.report, timeline_, address, how == HostAccess::early_write, world_.device,
+                                    std::move(facts));
+      facts.emplace(facts.begin(), "address", address);
       const char* reason = how == HostAccess::as_source   ? "as_source"
                            : how == HostAccess::as_target ? "as_target"
                                                           : "host_code";
@@ -355,6 +362,12 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       result.put(live ? static_cast<std::uint8_t>(found->space) : std::uint8_t{0});
       return;
     }
+    case Ask::not_waited: {
+      const auto ranges = host_races_.ranges(timeline_);
+      result.put(static_cast<std::uint32_t>(ranges.size()));
+      for (const auto& [low, high, written] : ranges) result.put(low).put(high).put(std::uint8_t{written});
+      return;
+    }
     case Ask::capture_begin: return timeline_.begin_capture(u64());
     case Ask::capture_end:
       graphs_[next_graph_ += 16] = timeline_.end_capture(u64());
@@ -555,10 +568,12 @@ std::uint32_t Program::launch(std::string_view call, Reader& in) {
 void Program::run(const Launch& launch) {
   if (fault_.code != success) return;
   try {
+    note_arguments(launch);
     ++world_.report.launches;
     ++world_.report.launched[world_.device.info(launch.kernel).name];
     auto ran = world_.device.launch(launch);
     world_.report.kernel_nanoseconds += ran.nanoseconds;
+    host_races_.add(timeline_, world_.device.take_host_visible());
     if (timeline_.several_streams() && ran.fault == Fault::none)
       stream_races_.add(world_.report, timeline_, world_.device.footprint());
     if (world_.policy.open) {
@@ -571,6 +586,18 @@ void Program::run(const Launch& launch) {
   } catch (const Refusal& refusal) {
     world_.report.gap(refusal.gap);
     fail({not_supported, refusal.what()});
+  }
+}
+
+void Program::note_arguments(const Launch& launch) {
+  const auto& all = launch.parameters;
+  for (std::size_t at = 0; at + sizeof(Address) <= all.size(); at += sizeof(Address)) {
+    Address value;
+    std::memcpy(&value, all.data() + at, sizeof value);
+    if (!in_arena(value)) continue;
+    const auto allocation = world_.device.find(value);
+    if (!allocation || receivers_.contains(allocation->base)) continue;
+    receivers_[allocation->base] = {world_.device.info(launch.kernel).name, launch.grid, launch.block};
   }
 }
 
@@ -701,6 +728,7 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
       throw Failed{illegal_address};
     }
   }
+  check_written(call, from);
   touched(call, from, false);
 }
 
@@ -733,6 +761,7 @@ void Program::copy(std::string_view call, Reader& in) {
             {illegal_address, "a copy on the device of memory that is freed before it runs, or allocated behind it"});
       }
     }
+    if (!on_device(to.at)) check_written(call, from);
     touched(call, from, false);
     touched(call, to, true);
   });
@@ -743,6 +772,7 @@ void Program::fill(std::string_view call, Reader& in) {
   const auto stream = in.take<std::uint64_t>();
   const auto to = rows(in);
   const auto value = static_cast<std::byte>(in.take<std::uint8_t>());
+  const bool wait = in.take<std::uint8_t>() != 0;
   check(call, to, 0, true);
   timeline_.enqueue(stream, [this, to, value, call = std::string(call)] {
     if (fault_.code != success) return;
@@ -753,10 +783,42 @@ void Program::fill(std::string_view call, Reader& in) {
     }
     touched(call, to, true);
   });
+  if (wait) timeline_.synchronize(stream);
+}
+
+void Program::check_written(std::string_view call, const Rows& from) {
+  const auto allocation = world_.device.find(from.at);
+  if (!allocation) return;
+  Unwritten all;
+  for (std::uint64_t row = 0; row < from.height; ++row) {
+    const auto missing = world_.device.unwritten(from.at + row * from.pitch, from.width);
+    if (all.bytes == 0) all.first = missing.first;
+    all.bytes += missing.bytes;
+  }
+  if (all.bytes == 0) return;
+  Finding finding{"uninit_global",
+                  "copied_out",
+                  "",
+                  "",
+                  0,
+                  {},
+                  {{"call", std::string(call)},
+                   {"bytes", all.bytes},
+                   {"copied", from.width * from.height},
+                   {"first", all.first - allocation->base},
+                   {"size", allocation->size}},
+                  Severity::warning};
+  if (const auto receiver = receivers_.find(allocation->base); receiver != receivers_.end()) {
+    const auto& [kernel, grid, block] = receiver->second;
+    finding.facts.insert(finding.facts.end(),
+                         {{"launch", kernel}, {"blocks", dimensions(grid)}, {"threads", dimensions(block)}});
+  }
+  world_.report.finding(std::move(finding));
 }
 
 void Program::touched(std::string_view call, const Rows& rows, bool writes) {
-  if (!timeline_.several_streams() || !world_.device.options.racecheck) return;
+  const bool host_sees = in_arena(rows.at) && !on_device(rows.at);
+  if (!(timeline_.several_streams() || host_sees) || !world_.device.options.racecheck) return;
   Footprint all;
   all.kernel = call;
   auto& list = writes ? all.writes : all.reads;
@@ -766,13 +828,15 @@ void Program::touched(std::string_view call, const Rows& rows, bool writes) {
     for (std::uint64_t row = 0; row < std::min<std::uint64_t>(rows.height, most_entries); ++row)
       list.push_back({rows.at + row * rows.pitch, rows.at + row * rows.pitch + rows.width, 0});
   }
-  stream_races_.add(world_.report, timeline_, std::move(all));
+  if (host_sees) host_races_.add(timeline_, all);
+  if (timeline_.several_streams()) stream_races_.add(world_.report, timeline_, std::move(all));
 }
 
 void Program::release(std::string_view call, Address base, bool host, bool reuse) {
   const auto own = allocations_.find(base);
   if (own != allocations_.end() && (own->second == Space::pinned) == host) {
     allocations_.erase(own);
+    receivers_.erase(base);
     world_.device.release(base, reuse);
     return;
   }
@@ -815,9 +879,11 @@ void Program::reset() {
   timeline_.synchronize();
   timeline_.clear();
   stream_races_.clear();
+  host_races_.clear();
   graphs_.clear();
   for (const auto& [base, space] : allocations_) world_.device.release(base);
   allocations_.clear();
+  receivers_.clear();
   infos_.clear();
   for (auto& [number, module] : modules_) {  // its variables start anew
     if (module.id) world_.device.unload(*std::exchange(module.id, {}));

@@ -14,6 +14,7 @@
 #include "../protocol.h"
 #include "channel.h"
 #include "fatbin.h"
+#include "host_races.h"
 #include "report.h"
 #include "stream_races.h"
 #include "timeline.h"
@@ -75,6 +76,11 @@ class Program {
     Address at;
     std::uint64_t pitch, width, height;
   };
+  // A launch that gets a pointer.
+  struct Receiver {
+    std::string kernel;
+    Dim3 grid, block;
+  };
   // A call ends early with this code.
   struct Failed {
     std::uint32_t code;
@@ -101,6 +107,7 @@ class Program {
   };
   Invalid why_invalid(const Launch&, const KernelInfo&, std::uint32_t dynamic_limit, std::uint32_t& code) const;
   void run(const Launch&);
+  void note_arguments(const Launch&);
   void call_host(std::uint64_t function, std::uint64_t argument);
 
   Address allocate(std::uint64_t bytes, Space, bool ready);
@@ -111,6 +118,8 @@ class Program {
   void copy(std::string_view call, Reader&);
   void fill(std::string_view call, Reader&);
   void release(std::string_view call, Address, bool host, bool reuse = false);
+  // A warning, if what is copied to the host was never written.
+  void check_written(std::string_view call, const Rows& from);
   // That the work at hand has touched this, as the checker of races between streams wants to know.
   void touched(std::string_view call, const Rows&, bool writes);
   void fail(const Failure&);
@@ -123,10 +132,12 @@ class Program {
   Channel channel_;
   Timeline timeline_;
   StreamRaces stream_races_;
+  HostRaces host_races_;
   std::map<std::uint32_t, Module> modules_;
   std::map<std::uint64_t, Entity> kernels_, variables_;
   std::map<const Kernel*, KernelInfo> infos_;
   std::map<Address, Space> allocations_;
+  std::map<Address, Receiver> receivers_;  // by the allocation, the first launch that got a pointer into it
   std::map<std::uint64_t, Graph> graphs_;
   std::uint64_t next_graph_ = 0x1000;
   Failure fault_, launch_error_;  // sticky; of the last launch that did not start

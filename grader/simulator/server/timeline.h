@@ -64,6 +64,7 @@ class Timeline {
   const Moment& now() const { return now_; }
   void host_waits_for_now() { join(host_, now_.past); }
   bool comes_before_all_else(const Moment&) const;  // that has not run yet
+  bool host_knows(const Moment& m) const { return m.in(host_); }  // that it is over
   bool several_streams() const { return issued_in_.size() > 1; }
   // How often work came on another stream than the work before it.
   std::uint64_t crossings() const { return crossings_; }

@@ -37,7 +37,6 @@ bool decides(std::string_view name) {
   return table.contains(name);
 }
 
-constexpr Address most_padding = 16;          // bytes: the greatest alignment of a type
 constexpr std::size_t most_copies = 1 << 16;  // bytes that a launch keeps in mind
 
 void copy_unwritten(Warp& w, const Access& a, Address address, const UnwrittenValues::Origin& origin) {

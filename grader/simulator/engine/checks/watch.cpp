@@ -1,5 +1,6 @@
 // Hands an access to the checkers that are on.
 #include "engine/checks/checks.h"
+#include "engine/checks/host_visible.h"
 #include "engine/hang.h"
 #include "engine/isa/access.h"
 
@@ -24,6 +25,8 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
   } else if (a.space == ptx::Space::global) {
     const Rows rows(a);
     if (launch.options.initcheck || launch.races) check_global(w, i, a, rows);
+    if (a.high > shared_arena && launch.host_visible) [[unlikely]]
+      launch.host_visible->add(w, i, a, rows);
     if (launch.options.counters) count_global(w, i, a, rows);
   }
   if (a.write && !a.atomic && w.worker->frame->unwritten && launch.options.initcheck) [[unlikely]]
