@@ -14,7 +14,7 @@ from grader.devices import profile
 from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
-from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside, work_out
+from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
@@ -65,6 +65,7 @@ NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
 MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
+AHEAD = 2  # large cases are worked out while one runs, each in a thread: at most 400 MB and their float64
 SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
 _WARNING = "it is only a warning"
 
@@ -271,8 +272,12 @@ class ProblemJudge:
         following: Following | None = None,
         cases: Sequence[Case] = (),
         kept: Kept | None = None,
+        ahead: WorkedOutAhead | None = None,
     ) -> Judged:
-        """Judge ``cases``, or the problem's own; ``following`` looks for more, ``kept`` has a session."""
+        """Judge ``cases``, or the problem's own; ``following`` looks for more, ``kept`` has a session.
+
+        ``ahead`` is told of each case that begins.
+        """
         limits = self.material.assignment.rules.limits
         cases = tuple(cases) or problem.cases(self.material.seed)
         cases = tuple(case for case in cases if case.on in {"", device.kind})
@@ -280,6 +285,8 @@ class ProblemJudge:
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 
         def begin(case: Case) -> None:
+            if ahead is not None:
+                ahead.begin(case)
             place = f"{numbers[case.name]} of {len(cases)}" if case.name in numbers else ""
             which = place or "that the code asks for"
             self.begin(f"{self.id}: case {which} on {device.kind}, {case.name}")
@@ -319,17 +326,23 @@ class ProblemJudge:
         machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
         if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
             answer.foresee(machine.gpu, self)
-        judged = self._run_cases(machine.device, answer, problem, kept=kept)
-        goes_on = machine.gpu is not None and _right(judged)
-        return judged, self._beyond_simulator(answer, problem, kept) if goes_on else Judged(())
+        large = _large_cases(problem, self.material.seed) if machine.gpu is not None else ()
+        count = AHEAD if self.material.bench.problems_at_once >= SPARE_PROCESSORS else 1
+        with closing(WorkedOutAhead(problem, large, count)) as ahead:
+            judged = self._run_cases(machine.device, answer, problem, kept=kept)
+            goes_on = machine.gpu is not None and _right(judged)
+            beyond = self._beyond_simulator(answer, problem, kept, large, ahead) if goes_on else Judged(())
+        return judged, beyond
 
-    def _beyond_simulator(self, answer: Prepared, problem: Problem, kept: Kept) -> Judged:
+    def _beyond_simulator(
+        self, answer: Prepared, problem: Problem, kept: Kept, cases: tuple[Case, ...], ahead: WorkedOutAhead
+    ) -> Judged:
         """Judge sizes that are too large for the simulator; one that takes too long costs speed alone."""
-        space = problem.space if isinstance(problem, KernelProblem) else None
-        cases = () if space is None else beyond_simulator(space, self.material.seed)
         if not cases:
             return Judged(())
-        judged = self._run_cases(self.material.machine.device, answer, problem, cases=cases, kept=kept)
+        judged = self._run_cases(
+            self.material.machine.device, answer, problem, cases=cases, kept=kept, ahead=ahead
+        )
         ended = [case for case in judged.cases if case.ending not in {Ending.LIMIT, Ending.NOT_RUN}]
         return replace(judged, cases=tuple(ended))
 
@@ -399,6 +412,12 @@ def _groups(problem: Problem, cases: Iterable[CaseResult]) -> tuple[str, ...]:
     """The case groups that are graded: that of cases which follow the code only where one of them fails."""
     followed = any(case.group == TOLD_APART and case.verdict is not Verdict.PASS for case in cases)
     return (*problem.groups, TOLD_APART) if followed else problem.groups
+
+
+def _large_cases(problem: Problem, seed: int) -> tuple[Case, ...]:
+    """The cases that are too large for the simulator."""
+    space = problem.space if isinstance(problem, KernelProblem) else None
+    return () if space is None else beyond_simulator(space, seed)
 
 
 def _right(judged: Judged) -> bool:
