@@ -58,8 +58,8 @@ def remembered(
     there is something that they have ``shared``: there, what belongs to the problem is ``named`` so.
     """
     memory = _Memory(problem, room or Room(), shared, named)
-    found = replace(problem, inputs=memory.inputs, oracle=memory.oracle)
-    return replace(found, of_slices=memory.of_slices) if isinstance(found, KernelProblem) else found
+    problem = replace(problem, inputs=memory.inputs, oracle=memory.oracle)
+    return replace(problem, of_slices=memory.of_slices) if isinstance(problem, KernelProblem) else problem
 
 
 class _Memory:
@@ -81,9 +81,8 @@ class _Memory:
     def inputs(self, case: Case) -> Inputs:
         key = case.name, case.seed
         with self._working[key]:
-            if (known := self._drawn.get(key)) is not None:
-                return known
-            self._drawn[key] = inputs = self._inputs_of(key, case)
+            if (inputs := self._drawn.get(key)) is None:
+                self._drawn[key] = inputs = self._inputs_of(key, case)
             return inputs
 
     def _inputs_of(self, key: _Key, case: Case) -> Inputs:
@@ -122,15 +121,15 @@ class _Memory:
         self, key: _Key, work_out: Callable[[], Mapping[str, Expectation]]
     ) -> Mapping[str, Expectation]:
         with self._working[key]:
-            if (known := self._expected.get(key)) is not None:
-                return known
+            if (expected := self._expected.get(key)) is not None:
+                return expected
             right, in_file = (
                 (work_out(), False)
                 if self._shared is None
                 else self._shared.expectations((*self._named, *key), work_out)
             )
             expectations = {name: _frozen(expectation) for name, expectation in right.items()}
-            arrays = [array for one in expectations.values() for array in _arrays(one)]
+            arrays = [array for expectation in expectations.values() for array in _arrays(expectation)]
             if in_file or self._room.takes(arrays):
                 self._expected[key] = expectations
             return expectations

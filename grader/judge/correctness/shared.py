@@ -50,15 +50,15 @@ class SharedArrays:
     def inputs(self, key: Sequence[object], draw: Callable[[], Inputs]) -> tuple[Inputs, bool]:
         """The inputs called ``key``, by ``draw`` if nobody has drawn them, and whether they are in a file."""
         with self._making(key) as file:
-            if (known := _read(file)) is None:
+            if (stored := _read(file)) is None:
                 began = time.perf_counter()
                 drawn = draw()
                 facts, arrays = _of_inputs(drawn)
                 if facts is None or not self._keep(began, file, facts, arrays):
                     return drawn, False
-                known = _read(file)
-            assert known is not None
-            return _inputs(*known), True
+                stored = _read(file)
+            assert stored is not None
+            return _inputs(*stored), True
 
     def expectations(
         self, key: Sequence[object], work_out: Callable[[], Mapping[str, Expectation]]
@@ -68,14 +68,14 @@ class SharedArrays:
         Further candidates are not kept: whoever needs them works everything out again.
         """
         with self._making(key) as file:
-            if (known := _read(file)) is None:
+            if (stored := _read(file)) is None:
                 began = time.perf_counter()
                 right = work_out()
                 if not self._keep(began, file, *_of_expectations(right)):
                     return right, False
-                known = _read(file)
-            assert known is not None
-            return _expectations(*known, work_out), True
+                stored = _read(file)
+            assert stored is not None
+            return _expectations(*stored, work_out), True
 
     @contextmanager
     def _making(self, key: Sequence[object]) -> Iterator[Path]:
@@ -93,7 +93,7 @@ class SharedArrays:
 
         ``began`` is when the arrays began to be made.
         """
-        if time.perf_counter() - began < LEAST_SECONDS or not all(one.flags.c_contiguous for one in arrays):
+        if time.perf_counter() - began < LEAST_SECONDS or not all(map(_by_rows, arrays)):
             return False
         described = [(array.dtype.str, array.shape) for array in arrays]
         header = json.dumps({**facts, "stored": described}).encode()
@@ -126,6 +126,10 @@ class SharedArrays:
         finally:
             os.close(descriptor)
         return True
+
+
+def _by_rows(array: Array) -> bool:
+    return array.flags.c_contiguous
 
 
 def _starts(first: int, sizes: Sequence[int]) -> tuple[list[int], int]:
@@ -193,7 +197,8 @@ def _of_expectations(right: Mapping[str, Expectation]) -> tuple[Facts, list[Arra
     for name, expectation in right.items():
         loose = expectation.finite_only
         facts["outputs"].append((name, len(expectation.candidates), loose is not None))
-        arrays += [array for one in expectation.candidates for array in (one.expected, one.allowed)]
+        for candidate in expectation.candidates:
+            arrays += [candidate.expected, candidate.allowed]
         arrays += [] if loose is None else [loose]
     return facts, arrays
 
@@ -203,14 +208,14 @@ def _expectations(
 ) -> Mapping[str, Expectation]:
     coming: Iterator[Any] = iter(arrays)
 
-    def stored(name: str, candidates: int, loose: bool) -> Expectation:
+    def expectation(name: str, candidates: int, loose: bool) -> Expectation:
         return Expectation(
             tuple(Candidate(next(coming), next(coming)) for _ in range(candidates)),
             next(coming) if loose else None,
             partial(_further, work_out, name),
         )
 
-    return {name: stored(name, candidates, loose) for name, candidates, loose in facts["outputs"]}
+    return {name: expectation(name, candidates, loose) for name, candidates, loose in facts["outputs"]}
 
 
 def _further(work_out: Callable[[], Mapping[str, Expectation]], name: str) -> tuple[Candidate, ...]:
