@@ -95,7 +95,7 @@ class SharedArrays:
         """
         if time.perf_counter() - began < LEAST_SECONDS or not all(map(_by_rows, arrays)):
             return False
-        described = [(array.dtype.str, array.shape) for array in arrays]
+        described = [(array.dtype.name, array.shape) for array in arrays]
         header = json.dumps({**facts, "stored": described}).encode()
         starts, end = _starts(_LENGTH + len(header), [array.nbytes for array in arrays])
         if not self._takes(end):
@@ -106,7 +106,7 @@ class SharedArrays:
                 stream.write(len(header).to_bytes(_LENGTH, "little") + header)
                 for start, array in zip(starts, arrays, strict=True):
                     stream.seek(start)
-                    stream.write(array.data.cast("B") if array.size else b"")
+                    stream.write(array.reshape(-1).view(np.uint8).data)
                 stream.truncate(end)
         except OSError:  # the disk is full
             unfinished.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from grader.judge.correctness import shared as shared_of
 from grader.judge.correctness.places import right_at_places
 from grader.judge.correctness.remembered import remembered
 from grader.judge.correctness.shared import SharedArrays
+from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Inputs, KernelProblem
 
 if TYPE_CHECKING:
@@ -42,7 +43,13 @@ def bits(inputs: Inputs) -> dict[str, bytes | None]:
 def test_inputs_come_back_as_they_were_drawn(tmp_path: Path) -> None:
     special = np.array([[np.nan, -0.0, np.inf], [1e-45, 3.4e38, -1.0]], np.float32)
     drawn = Inputs(
-        {"none": None, "x": special, "ids": np.arange(7, dtype=np.int64), "empty": np.empty((0, 4), np.int8)},
+        {
+            "none": None,
+            "half": special.astype(DTYPES["bfloat16"].storage),
+            "x": special,
+            "ids": np.arange(7, dtype=np.int64),
+            "empty": np.empty((0, 4), np.int8),
+        },
         {"y": (2, 3)},
         {"n": 7, "flag": True, "eps": 1e-8, "sizes": (2, 3), "low": -np.inf},
     )
