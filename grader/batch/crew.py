@@ -181,7 +181,7 @@ class Worker:
 
     def _watch_memory(self, process: subprocess.Popen[bytes]) -> None:
         self._answers += 1
-        held = _resident_bytes(process.pid)
+        held = _private_bytes(process.pid)
         if self._answers <= SETTLED_ANSWERS:
             self._settled_bytes = held
         elif held > self._settled_bytes + MOST_GROWTH_BYTES:
@@ -271,10 +271,11 @@ def _ended(code: int) -> str:
     return f"the grading process was killed{hint} by {signal.Signals(-code).name}"
 
 
-def _resident_bytes(pid: int) -> int:
+def _private_bytes(pid: int) -> int:
+    """How much memory a process has in use for itself, without files that it has mapped."""
     with contextlib.suppress(OSError):
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        resident, of_files = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1:3]
+        return (int(resident) - int(of_files)) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 

@@ -301,6 +301,20 @@ class Slices:
         return self.take(inputs, np.arange(begin, end)), slice(first - begin, first - begin + length)
 
 
+Oracle = Callable[[Case, Inputs], Mapping[str, Expectation]]
+
+
+def of_slices(
+    oracle: Oracle, case: Case, inputs: Inputs, slices: Slices, first: int, length: int
+) -> Mapping[str, Expectation]:
+    """What ``oracle`` says of ``length`` slices from ``first`` on, from the inputs that they need alone."""
+    part, inner = slices.window(case, inputs, first, length)
+    expected = oracle(case, part)
+    return {
+        name: expected[name].part(inner) if slices.halo(case) else expected[name] for name in slices.outputs
+    }
+
+
 Fused = Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[[], object]]
 """From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
 
@@ -335,7 +349,7 @@ class Problem:
     cases: Callable[[int], tuple[Case, ...]]
     timing_cases: Callable[[int], tuple[Case, ...]]
     inputs: Callable[[Case], Inputs]
-    oracle: Callable[[Case, Inputs], Mapping[str, Expectation]]
+    oracle: Oracle
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     terms: Bug = _no_terms
 
@@ -372,6 +386,7 @@ class KernelProblem(Problem):
         other_ways: programs that compute the same in another way that many take: the diagnosis looks for
             faults in these, too.
         slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
+        of_slices: what the oracle says of some of them.
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
         fused: PyTorch's own way to the outputs, timed for information.
@@ -385,6 +400,7 @@ class KernelProblem(Problem):
     unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
     other_ways: tuple[Callable[[Case], tuple[Operation, ...]], ...] = ()
     slices: tuple[Slices, ...] = ()
+    of_slices: Callable[[Oracle, Case, Inputs, Slices, int, int], Mapping[str, Expectation]] = of_slices
     turning: tuple[str, ...] = ()
     fused: Fused | None = None
     by_type: Mapping[str, KernelProblem] = field(default_factory=dict)
@@ -398,6 +414,12 @@ class KernelProblem(Problem):
     def launcher(self, case: Case) -> KernelProblem:
         """The problem for the element type of ``case``."""
         return self.by_type[case.dtype] if self.by_type else self
+
+    def expected_in(
+        self, case: Case, inputs: Inputs, slices: Slices, first: int, length: int
+    ) -> Mapping[str, Expectation]:
+        """What is right in ``length`` slices from ``first`` on; see ``of_slices``."""
+        return self.of_slices(self.oracle, case, inputs, slices, first, length)
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:

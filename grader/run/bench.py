@@ -19,6 +19,7 @@ from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
 from grader.devices.sharing import lock
 from grader.judge.correctness.remembered import Room, remembered
+from grader.judge.correctness.shared import SharedArrays
 from grader.judge.timing.others import Others
 from grader.languages.cache import Cache
 from grader.languages.cuda.toolchain import find as find_toolchain
@@ -146,7 +147,7 @@ class Bench:
     Args:
         remembers: whether to look at the machine once, and to compute inputs and oracles once for all
             submissions that meet the same seed, as far as there is ``Room`` for them (400 MB for the first
-            assignment, 4 GiB more where it is timed).
+            assignment, 4 GiB more where it is timed); with ``kept``, once for all processes.
         problems_at_once: how many problems of a submission are judged side by side on the sim.
         measured_at_once: how many of them are measured side by side on a GPU, which has two runners of each.
         threads: how many draw inputs and compare outputs of what is timed; None for one on each processor.
@@ -221,8 +222,11 @@ class Bench:
             return assignment.problems
         asked = assignment.sha256, seed
         if asked not in self._problems:  # keep those of one assignment and seed, as they take much memory
-            room = Room()
+            room, shared = Room(), None if self._kept is None else SharedArrays(self._kept / "arrays")
             self._problems = {
-                asked: {name: remembered(problem, room) for name, problem in assignment.problems.items()}
+                asked: {
+                    name: remembered(problem, room, shared, *asked, name)
+                    for name, problem in assignment.problems.items()
+                }
             }
         return self._problems[asked]

@@ -14,7 +14,7 @@ from grader.devices import profile
 from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
-from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside, work_out
+from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
@@ -65,6 +65,8 @@ NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
 MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
+AHEAD = 2  # large cases are worked out while one runs, each in a thread: at most 400 MB and their float64
+MODEL_AHEAD = 3  # threads that work out what is right for the cases of a model
 SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
 _WARNING = "it is only a warning"
 
@@ -134,7 +136,7 @@ class ProblemJudge:
         self._stopped = threading.Event()
         self._sessions: deque[Session | TimedSession] = deque(maxlen=MOST_SESSIONS)
         self._timed: kernel.PreparedKernel | None = None
-        self._waited = False
+        self._waited = self._foreseen = False
         self.id = entry.id
         self.machine_failed = False  # in the middle of the cases, or of the trials before them
 
@@ -167,7 +169,7 @@ class ProblemJudge:
         else:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
-            with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
+            with closing(Kept(lambda: self._open_on_gpu(answer))) as kept:
                 with (
                     self._worked_out_ahead(problem),
                     ThreadPoolExecutor(1, initializer=keep_to_one_thread) as beside,
@@ -191,7 +193,7 @@ class ProblemJudge:
 
     @contextmanager
     def _worked_out_ahead(self, problem: Problem) -> Iterator[None]:
-        """Let another thread work out what is right for the cases of a model, which takes as long as they do.
+        """Let other threads work out what is right for the cases of a model, which takes longer than they do.
 
         It begins while the runners start, and goes on while they run what is known. ``problem`` remembers.
         """
@@ -201,8 +203,9 @@ class ProblemJudge:
             return
         ended = threading.Event()
         schedules = max(machine.device.schedules, machine.checker.schedules, key=len)
-        with ThreadPoolExecutor(1, initializer=keep_to_one_thread) as ahead:
-            ahead.submit(work_out, problem, problem.cases(self.material.seed), schedules, ended.is_set)
+        with ThreadPoolExecutor(MODEL_AHEAD, initializer=keep_to_one_thread) as ahead:
+            for case in problem.cases(self.material.seed):
+                ahead.submit(work_out, problem, [case], schedules, ended.is_set)
             try:
                 yield
             finally:
@@ -271,8 +274,12 @@ class ProblemJudge:
         following: Following | None = None,
         cases: Sequence[Case] = (),
         kept: Kept | None = None,
+        ahead: WorkedOutAhead | None = None,
     ) -> Judged:
-        """Judge ``cases``, or the problem's own; ``following`` looks for more, ``kept`` has a session."""
+        """Judge ``cases``, or the problem's own; ``following`` looks for more, ``kept`` has a session.
+
+        ``ahead`` is told of each case that begins.
+        """
         limits = self.material.assignment.rules.limits
         cases = tuple(cases) or problem.cases(self.material.seed)
         cases = tuple(case for case in cases if case.on in {"", device.kind})
@@ -280,6 +287,8 @@ class ProblemJudge:
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 
         def begin(case: Case) -> None:
+            if ahead is not None:
+                ahead.begin(case)
             place = f"{numbers[case.name]} of {len(cases)}" if case.name in numbers else ""
             which = place or "that the code asks for"
             self.begin(f"{self.id}: case {which} on {device.kind}, {case.name}")
@@ -311,25 +320,43 @@ class ProblemJudge:
             whole = judged(cases)
         return following.follow(whole, judged) if following else whole
 
+    def _open_on_gpu(self, answer: Prepared) -> Session:
+        """A session for the cases on the device; behind the first one begins what measuring will need.
+
+        Beside it, those would hold it up: six processes that import PyTorch at once take eight seconds each.
+        """
+        machine = self.material.machine
+        session = self.watch(answer.open(machine.device))
+        timed = answer.problem.timing_cases(self.material.seed)
+        spare = self.material.bench.problems_at_once >= SPARE_PROCESSORS
+        if machine.gpu is not None and timed and spare and not self._foreseen:
+            self._foreseen = True
+            answer.foresee(machine.gpu, self)
+        return session
+
     def _run_on_gpu(self, answer: Prepared, problem: Problem, kept: Kept) -> tuple[Judged, Judged]:
         """What the device shows of the cases, and if they are right, of those at the ends of ranges.
 
         The latter count only if the simulator agrees, which runs the cases meanwhile and takes longer.
         """
-        machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
-        if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
-            answer.foresee(machine.gpu, self)
-        judged = self._run_cases(machine.device, answer, problem, kept=kept)
-        goes_on = machine.gpu is not None and _right(judged)
-        return judged, self._beyond_simulator(answer, problem, kept) if goes_on else Judged(())
+        machine = self.material.machine
+        large = _large_cases(problem, self.material.seed) if machine.gpu is not None else ()
+        count = AHEAD if self.material.bench.problems_at_once >= SPARE_PROCESSORS else 1
+        with closing(WorkedOutAhead(problem, large, count)) as ahead:
+            judged = self._run_cases(machine.device, answer, problem, kept=kept)
+            goes_on = machine.gpu is not None and _right(judged)
+            beyond = self._beyond_simulator(answer, problem, kept, large, ahead) if goes_on else Judged(())
+        return judged, beyond
 
-    def _beyond_simulator(self, answer: Prepared, problem: Problem, kept: Kept) -> Judged:
+    def _beyond_simulator(
+        self, answer: Prepared, problem: Problem, kept: Kept, cases: tuple[Case, ...], ahead: WorkedOutAhead
+    ) -> Judged:
         """Judge sizes that are too large for the simulator; one that takes too long costs speed alone."""
-        space = problem.space if isinstance(problem, KernelProblem) else None
-        cases = () if space is None else beyond_simulator(space, self.material.seed)
         if not cases:
             return Judged(())
-        judged = self._run_cases(self.material.machine.device, answer, problem, cases=cases, kept=kept)
+        judged = self._run_cases(
+            self.material.machine.device, answer, problem, cases=cases, kept=kept, ahead=ahead
+        )
         ended = [case for case in judged.cases if case.ending not in {Ending.LIMIT, Ending.NOT_RUN}]
         return replace(judged, cases=tuple(ended))
 
@@ -399,6 +426,12 @@ def _groups(problem: Problem, cases: Iterable[CaseResult]) -> tuple[str, ...]:
     """The case groups that are graded: that of cases which follow the code only where one of them fails."""
     followed = any(case.group == TOLD_APART and case.verdict is not Verdict.PASS for case in cases)
     return (*problem.groups, TOLD_APART) if followed else problem.groups
+
+
+def _large_cases(problem: Problem, seed: int) -> tuple[Case, ...]:
+    """The cases that are too large for the simulator."""
+    space = problem.space if isinstance(problem, KernelProblem) else None
+    return () if space is None else beyond_simulator(space, seed)
 
 
 def _right(judged: Judged) -> bool:

@@ -8,6 +8,8 @@ runner behind a write that may have left a guard zone is judged in a fresh one: 
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,10 +17,12 @@ from typing import TYPE_CHECKING
 
 from grader.devices.device import LoadError, Schedule
 from grader.devices.hints import hints, summed
+from grader.judge.correctness import places
 from grader.judge.correctness.arrays import ARRAYS
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.correctness.endings import Endings, counting_kinds, findings_of
 from grader.judge.correctness.exchange import failed
+from grader.problems.threads import keep_to_one_thread
 from grader.records.diagnosis import Diagnosis, as_question
 from grader.records.errors import DeviceError
 from grader.records.findings import KINDS, OVERFLOW, OVERRUN
@@ -27,13 +31,14 @@ from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     import numpy as np
     from numpy.typing import NDArray
 
     from grader.devices.device import Answer, Call, Hint, Memory, Session
     from grader.judge.correctness.exchange import Exchange
-    from grader.problems.problem import Case, Problem
+    from grader.problems.problem import Case, Inputs, Problem
     from grader.records.findings import Finding, LineCount
 
     _Arrays = Mapping[str, NDArray[np.generic]]
@@ -210,6 +215,44 @@ def work_out(
                 return
             content = replace(case, seed=case.seed + number)
             problem.oracle(content, problem.inputs(content))
+
+
+class WorkedOutAhead:
+    """Works out in threads what ``judge`` will ask of the next cases, which are large and run in one order.
+
+    No more than ``count`` cases are ahead of the one that runs, because of the memory that they take. The
+    first ones begin at once.
+    """
+
+    def __init__(self, problem: Problem, cases: Sequence[Case], count: int) -> None:
+        """``problem`` is one that remembers what somebody still has; see ``remembered``."""
+        self._problem, self._count = problem, count
+        self._coming = deque(cases)
+        self._held: deque[tuple[Case, Future[Inputs]]] = deque()
+        self._pool = ThreadPoolExecutor(count, initializer=keep_to_one_thread)
+        self._go_on()
+
+    def begin(self, case: Case) -> None:
+        """Let go of what came before ``case``, which runs next, and work out others."""
+        while self._held and self._held[0][0] != case:
+            self._held.popleft()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._coming and len(self._held) <= self._count:
+            case = self._coming.popleft()
+            self._held.append((case, self._pool.submit(self._work_out, case)))
+
+    def _work_out(self, case: Case) -> Inputs:
+        inputs = self._problem.inputs(case)
+        if case.at_places:
+            places.work_out(self._problem, case, inputs)
+        return inputs
+
+    def close(self) -> None:
+        """Work out no more."""
+        self._pool.shutdown(cancel_futures=True)
+        self._held.clear()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ output that is wrong somewhere is compared as a whole, which also says what is w
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import poisoned
-from grader.problems.problem import KernelProblem, Role
+from grader.problems.problem import KernelProblem, Role, of_slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,18 +54,15 @@ def right_at_places(
     if not isinstance(problem, KernelProblem) or not problem.slices:
         return None
     written = all(_written(problem, inputs, name, array) for name, array in outputs.items())
-    windows = {slices: _windows(case, slices, outputs) if written else [] for slices in problem.slices}
-    if not all(windows.values()):
-        if sum(array.size for array in outputs.values()) < LARGE:
-            return None
-        windows = {slices: parts or _ranges(case, slices, outputs) for slices, parts in windows.items()}
+    windows = _parts(problem, case, {name: array.size for name, array in outputs.items()}, written=written)
+    if windows is None:
+        return None
+    # What is right everywhere for a submission that wrote too little would take much to remember.
+    expected_in = problem.expected_in if written else partial(of_slices, problem.oracle)
     worst: dict[str, Comparison] = {}
     for slices, parts in windows.items():
         for first, length in parts:
-            part, inner = slices.window(case, inputs, first, length)
-            expected = problem.oracle(case, part)
-            for name in slices.outputs:
-                right = expected[name].part(inner) if slices.halo(case) else expected[name]
+            for name, right in expected_in(case, inputs, slices, first, length).items():
                 output = outputs[name].reshape(slices.count(case), -1)[first : first + length]
                 compared = compare(name, right, output.reshape(right.candidates[0].expected.shape))
                 if not compared.right:
@@ -74,10 +72,36 @@ def right_at_places(
     return {name: replace(compared, total=outputs[name].size) for name, compared in worst.items()}
 
 
-def _windows(case: Case, slices: Slices, outputs: Arrays) -> list[tuple[int, int]]:
+def work_out(problem: Problem, case: Case, inputs: Inputs) -> None:
+    """Let ``problem`` remember what ``right_at_places`` will ask it where every output was written."""
+    if not isinstance(problem, KernelProblem) or not problem.slices:
+        return
+    sizes = {name: array.size for name, array in inputs.arrays.items() if array is not None}
+    sizes |= {name: prod(shape) for name, shape in inputs.outputs.items()}
+    for slices, parts in (_parts(problem, case, sizes, written=True) or {}).items():
+        for first, length in parts:
+            problem.expected_in(case, inputs, slices, first, length)
+
+
+def _parts(
+    problem: KernelProblem, case: Case, sizes: Mapping[str, int], *, written: bool
+) -> Mapping[Slices, list[tuple[int, int]]] | None:
+    """First and number of the slices of each part that is compared; None if outputs are compared as a whole.
+
+    ``sizes`` are the elements of each array, and ``written`` says whether nothing was left as it was.
+    """
+    windows = {slices: _windows(case, slices, sizes) if written else [] for slices in problem.slices}
+    if not all(windows.values()):
+        if sum(sizes.values()) < LARGE:
+            return None
+        windows = {slices: parts or _ranges(case, slices, sizes) for slices, parts in windows.items()}
+    return windows
+
+
+def _windows(case: Case, slices: Slices, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
     """First and number of the slices at each place; none where they are not much fewer than all."""
     count = slices.count(case)
-    elements = sum(outputs[name].size for name in slices.outputs)
+    elements = sum(sizes[name] for name in slices.outputs)
     length = max(1, ELEMENTS * count // max(1, elements))
     if count < SAVED * (3 + DRAWN) * (length + 2 * slices.halo(case)):
         return []
@@ -85,10 +109,10 @@ def _windows(case: Case, slices: Slices, outputs: Arrays) -> list[tuple[int, int
     return [(int(first), length) for first in (0, (count - length) // 2, count - length, *drawn)]
 
 
-def _ranges(case: Case, slices: Slices, outputs: Arrays) -> list[tuple[int, int]]:
+def _ranges(case: Case, slices: Slices, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
     """First and number of the slices of each range, of all slices."""
     count = slices.count(case)
-    length = max(1, RANGE * count // max(1, sum(outputs[name].size for name in slices.outputs)))
+    length = max(1, RANGE * count // max(1, sum(sizes[name] for name in slices.outputs)))
     return [(first, min(length, count - first)) for first in range(0, count, length)]
 
 

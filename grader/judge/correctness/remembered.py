@@ -6,20 +6,23 @@ import os
 import threading
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
-from grader.problems.problem import Expectation
+from grader.problems.problem import Expectation, KernelProblem, of_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from grader.problems.problem import Candidate, Case, Inputs, Problem
+    from grader.judge.correctness.shared import SharedArrays
+    from grader.problems.problem import Candidate, Case, Inputs, Oracle, Problem, Slices
 
     Array = NDArray[np.generic]
+    _Key = tuple[object, ...]
 
 MOST_BYTES = 1 << 22
 """How large inputs that are remembered may be; drawing larger ones again costs less than the memory."""
@@ -46,51 +49,90 @@ class Room:
             return True
 
 
-def remembered(problem: Problem, room: Room | None = None) -> Problem:
+def remembered(
+    problem: Problem, room: Room | None = None, shared: SharedArrays | None = None, *named: object
+) -> Problem:
     """``problem`` with a cache of inputs and oracles by case in ``room``; the cached arrays are read-only.
 
-    Of several threads that need the same, one works it out and the others wait for it.
+    Of several threads that need the same, one works it out and the others wait for it. So do processes, if
+    there is something that they have ``shared``: there, what belongs to the problem is ``named`` so.
     """
-    memory = _Memory(problem, room or Room())
-    return replace(problem, inputs=memory.inputs, oracle=memory.oracle)
+    memory = _Memory(problem, room or Room(), shared, named)
+    problem = replace(problem, inputs=memory.inputs, oracle=memory.oracle)
+    return replace(problem, of_slices=memory.of_slices) if isinstance(problem, KernelProblem) else problem
 
 
 class _Memory:
-    def __init__(self, problem: Problem, room: Room) -> None:
-        self._problem, self._room = problem, room
-        self._inputs: dict[tuple[str, int], Inputs] = {}
-        self._oracles: dict[tuple[str, int], Mapping[str, Expectation]] = {}
-        self._working: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+    """What is remembered of ``problem``.
+
+    Inputs that are not remembered are recognised as long as anybody has them, so that what was worked out of
+    them is not worked out again.
+    """
+
+    def __init__(
+        self, problem: Problem, room: Room, shared: SharedArrays | None, named: tuple[object, ...]
+    ) -> None:
+        self._problem, self._room, self._shared, self._named = problem, room, shared, named
+        self._inputs: dict[_Key, Inputs] = {}
+        self._drawn: WeakValueDictionary[_Key, Inputs] = WeakValueDictionary()
+        self._expected: dict[_Key, Mapping[str, Expectation]] = {}
+        self._working: defaultdict[_Key, threading.Lock] = defaultdict(threading.Lock)
 
     def inputs(self, case: Case) -> Inputs:
         key = case.name, case.seed
         with self._working[key]:
-            if key not in self._inputs:
-                inputs = self._problem.inputs(case)
-                arrays = [array for array in inputs.arrays.values() if array is not None]
-                if case.at_places and sum(array.nbytes for array in arrays) > MOST_BYTES:
-                    return inputs
-                for array in arrays:
-                    array.flags.writeable = False
-                if not self._room.takes(arrays):
-                    return inputs
-                self._inputs[key] = inputs
-            return self._inputs[key]
+            if (inputs := self._drawn.get(key)) is None:
+                self._drawn[key] = inputs = self._inputs_of(key, case)
+            return inputs
+
+    def _inputs_of(self, key: _Key, case: Case) -> Inputs:
+        """The inputs of ``case``, remembered if they are in a file, or if they are not too large."""
+        draw = partial(self._problem.inputs, case)
+        inputs, in_file = (
+            (draw(), False)
+            if self._shared is None
+            else self._shared.inputs((*self._named, "inputs", *key), draw)
+        )
+        arrays = [array for array in inputs.arrays.values() if array is not None]
+        for array in arrays:
+            array.flags.writeable = False
+        small = not case.at_places or sum(array.nbytes for array in arrays) <= MOST_BYTES
+        if in_file or (small and self._room.takes(arrays)):
+            self._inputs[key] = inputs
+        return inputs
 
     def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
         key = case.name, case.seed
-        if inputs is not self._inputs.get(key):
+        if inputs is not self._drawn.get(key):
             return self._problem.oracle(case, inputs)
+        return self._expectations((*key, "oracle"), partial(self._problem.oracle, case, inputs))
+
+    def of_slices(
+        self, oracle: Oracle, case: Case, inputs: Inputs, slices: Slices, first: int, length: int
+    ) -> Mapping[str, Expectation]:
+        assert isinstance(self._problem, KernelProblem)
+        key = case.name, case.seed
+        if inputs is not self._drawn.get(key):
+            return of_slices(oracle, case, inputs, slices, first, length)
+        work_out = partial(self._problem.expected_in, case, inputs, slices, first, length)
+        return self._expectations((*key, slices.outputs, first, length), work_out)
+
+    def _expectations(
+        self, key: _Key, work_out: Callable[[], Mapping[str, Expectation]]
+    ) -> Mapping[str, Expectation]:
         with self._working[key]:
-            if key not in self._oracles:
-                oracle = self._problem.oracle(case, inputs)
-                expectations = {name: _frozen(expectation) for name, expectation in oracle.items()}
-                if not self._room.takes(
-                    array for expectation in expectations.values() for array in _arrays(expectation)
-                ):
-                    return expectations
-                self._oracles[key] = expectations
-            return self._oracles[key]
+            if (expected := self._expected.get(key)) is not None:
+                return expected
+            right, in_file = (
+                (work_out(), False)
+                if self._shared is None
+                else self._shared.expectations((*self._named, *key), work_out)
+            )
+            expectations = {name: _frozen(expectation) for name, expectation in right.items()}
+            arrays = [array for expectation in expectations.values() for array in _arrays(expectation)]
+            if in_file or self._room.takes(arrays):
+                self._expected[key] = expectations
+            return expectations
 
 
 def _frozen(expectation: Expectation) -> Expectation:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -9,9 +11,10 @@ import numpy as np
 import pytest
 
 from grader.devices.device import Answer, Call, Memory, Schedule, Status
-from grader.judge.correctness.cases import judge
+from grader.judge.correctness.cases import WorkedOutAhead, judge
 from grader.judge.correctness.comparison import compare
-from grader.judge.correctness.places import ELEMENTS, LARGE, RANGE, right_at_places
+from grader.judge.correctness.places import ELEMENTS, LARGE, RANGE, right_at_places, work_out
+from grader.judge.correctness.remembered import MOST_BYTES, remembered
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -148,6 +151,39 @@ def test_large_outputs_that_cannot_be_compared_at_places_are_compared_everywhere
         assert output.total == whole.total
     got["x"][row + 1, 3] += 1
     assert right_at_places(PROBLEM, in_place, inputs, got) is None
+
+
+@pytest.mark.parametrize("rows", [ROWS, 100, LARGE // COLUMNS])
+def test_what_was_worked_out_ahead_is_all_that_right_outputs_are_compared_with(rows: int) -> None:
+    remembering, case = remembered(PROBLEM), replace(CASE, sizes={"rows": rows})
+    inputs = remembering.inputs(case)
+    work_out(remembering, case, inputs)
+    oracle_sizes.clear()
+    compared = right_at_places(remembering, case, inputs, answer(case)[1])
+    assert not oracle_sizes
+    assert (compared is None) == (rows == 100)
+
+
+def test_large_cases_are_worked_out_a_few_ahead_of_the_one_that_runs() -> None:
+    drawn: list[int] = []
+
+    def inputs(case: Case) -> Inputs:
+        drawn.append(case.seed)
+        return PROBLEM.inputs(case)
+
+    rows = 2 * MOST_BYTES // (4 * COLUMNS)
+    cases = [replace(CASE, name=str(seed), sizes={"rows": rows}, seed=seed) for seed in range(9)]
+    remembering = remembered(replace(PROBLEM, inputs=inputs))
+    with closing(WorkedOutAhead(remembering, cases, 2)) as ahead:
+        for number, case in enumerate(cases):
+            ahead.begin(case)
+            given = remembering.inputs(case)
+            assert right_at_places(remembering, case, given, answer(case)[1]) is not None
+            assert max(drawn) <= number + 2
+            forgotten = weakref.ref(given)
+            del given
+    assert sorted(drawn) == list(range(9))
+    assert forgotten() is None
 
 
 class _Session:
