@@ -66,7 +66,6 @@ NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases
 PRINTED_CHARACTERS = 4000
 MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
 AHEAD = 2  # large cases are worked out while one runs, each in a thread: at most 400 MB and their float64
-MODEL_AHEAD = 3  # threads that work out what is right for the cases of a model
 SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
 _WARNING = "it is only a warning"
 
@@ -136,7 +135,7 @@ class ProblemJudge:
         self._stopped = threading.Event()
         self._sessions: deque[Session | TimedSession] = deque(maxlen=MOST_SESSIONS)
         self._timed: kernel.PreparedKernel | None = None
-        self._waited = self._foreseen = False
+        self._waited = False
         self.id = entry.id
         self.machine_failed = False  # in the middle of the cases, or of the trials before them
 
@@ -169,7 +168,7 @@ class ProblemJudge:
         else:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
-            with closing(Kept(lambda: self._open_on_gpu(answer))) as kept:
+            with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
                 with (
                     self._worked_out_ahead(problem),
                     ThreadPoolExecutor(1, initializer=keep_to_one_thread) as beside,
@@ -193,7 +192,7 @@ class ProblemJudge:
 
     @contextmanager
     def _worked_out_ahead(self, problem: Problem) -> Iterator[None]:
-        """Let other threads work out what is right for the cases of a model, which takes longer than they do.
+        """Let another thread work out what is right for the cases of a model, which takes as long as they do.
 
         It begins while the runners start, and goes on while they run what is known. ``problem`` remembers.
         """
@@ -203,9 +202,8 @@ class ProblemJudge:
             return
         ended = threading.Event()
         schedules = max(machine.device.schedules, machine.checker.schedules, key=len)
-        with ThreadPoolExecutor(MODEL_AHEAD, initializer=keep_to_one_thread) as ahead:
-            for case in problem.cases(self.material.seed):
-                ahead.submit(work_out, problem, [case], schedules, ended.is_set)
+        with ThreadPoolExecutor(1, initializer=keep_to_one_thread) as ahead:
+            ahead.submit(work_out, problem, problem.cases(self.material.seed), schedules, ended.is_set)
             try:
                 yield
             finally:
@@ -320,26 +318,14 @@ class ProblemJudge:
             whole = judged(cases)
         return following.follow(whole, judged) if following else whole
 
-    def _open_on_gpu(self, answer: Prepared) -> Session:
-        """A session for the cases on the device; behind the first one begins what measuring will need.
-
-        Beside it, those would hold it up: six processes that import PyTorch at once take eight seconds each.
-        """
-        machine = self.material.machine
-        session = self.watch(answer.open(machine.device))
-        timed = answer.problem.timing_cases(self.material.seed)
-        spare = self.material.bench.problems_at_once >= SPARE_PROCESSORS
-        if machine.gpu is not None and timed and spare and not self._foreseen:
-            self._foreseen = True
-            answer.foresee(machine.gpu, self)
-        return session
-
     def _run_on_gpu(self, answer: Prepared, problem: Problem, kept: Kept) -> tuple[Judged, Judged]:
         """What the device shows of the cases, and if they are right, of those at the ends of ranges.
 
         The latter count only if the simulator agrees, which runs the cases meanwhile and takes longer.
         """
-        machine = self.material.machine
+        machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
+        if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
+            answer.foresee(machine.gpu, self)
         large = _large_cases(problem, self.material.seed) if machine.gpu is not None else ()
         count = AHEAD if self.material.bench.problems_at_once >= SPARE_PROCESSORS else 1
         with closing(WorkedOutAhead(problem, large, count)) as ahead:

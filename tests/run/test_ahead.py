@@ -11,7 +11,6 @@ from first_assignment import ASSIGNMENT, PROBLEMS, program
 
 from grader.devices.device import Memory
 from grader.run import model
-from grader.run.judging import ProblemJudge
 from grader.run.model import PreparedModel
 
 if TYPE_CHECKING:
@@ -59,25 +58,3 @@ def test_what_was_begun_in_vain_is_ended(answer: PreparedModel, conduct: Any) ->
     assert begun.closed
     answer.forget()
     assert answer.ahead.pairs is None
-
-
-@pytest.mark.parametrize(("processors", "events"), [(16, ["open", "foresee", "open"]), (2, ["open", "open"])])
-def test_runners_that_train_start_behind_the_one_that_runs_the_cases(
-    processors: int, events: list[str]
-) -> None:
-    seen: list[str] = []
-    problem = PROBLEMS["transformer"]
-    answer: Any = SimpleNamespace(
-        problem=problem,
-        open=lambda _device: seen.append("open"),
-        foresee=lambda _gpu, _conduct: seen.append("foresee"),
-    )
-    material: Any = SimpleNamespace(
-        seed=1,
-        machine=SimpleNamespace(device="gpu", gpu="gpu"),
-        bench=SimpleNamespace(problems_at_once=processors),
-    )
-    judge = ProblemJudge(material, ASSIGNMENT.rules.problem("transformer"), problem)
-    for _ in range(2):
-        judge._open_on_gpu(answer)
-    assert seen == events
