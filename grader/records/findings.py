@@ -217,6 +217,8 @@ def _outside(
     return Reason(_ACCESS + observation, mistake=mistake, triton=triton, fault=fault)
 
 
+_WRAPPED = ", of {size:bytes}: an index that is computed in 32 bits wraps beyond 2,147,483,647"
+_FAR = ("An index is far outside of every array, or wraps", "far")
 _BEHIND = "which lies {distance:bytes} behind the end of {allocation}"
 _OUTSIDE = {
     "not_ready": _outside(
@@ -226,6 +228,11 @@ _OUTSIDE = {
     "behind": _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
     "across": _outside("which begins {distance:bytes} into {allocation} and reaches beyond its end"),
     "null": _outside("a null pointer or an offset from one"),
+    "null_argument": _outside(
+        "a null pointer or an offset from one; the launch passes null, or 0, as argument {arguments}"
+    ),
+    "far_before": _outside("which lies {distance:bytes} before the nearest array" + _WRAPPED, *_FAR),
+    "far_behind": _outside("which lies {distance:bytes} behind the nearest array" + _WRAPPED, *_FAR),
     "nowhere": _outside("which lies in no allocation"),
     "no_device_address": _outside(
         "which is no device address; is it a pointer to host memory that was never copied to the device?"
@@ -536,7 +543,16 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             "memcheck",
             "An index leaves a thread's own array",
             "Make the array as long as the longest run of the loop needs, or guard the index.",
-            {"outside": Reason(_ACCESS + "which is outside the thread's {size:bytes} of local memory")},
+            {
+                "outside": Reason(_ACCESS + "which is outside the thread's {size:bytes} of local memory"),
+                "calls": Reason(
+                    "{who} makes call number {depth} inside another: the stack of the thread is used up",
+                    mistake="A function calls itself until the stack of its thread is used up",
+                    do="Turn the recursion into a loop, or end it earlier; cudaDeviceSetLimit("
+                    "cudaLimitStackSize, ...) gives each thread a larger stack.",
+                    fault="calls",
+                ),
+            },
             any_value=True,
         ),
         "misaligned": FindingKind(

@@ -190,6 +190,7 @@ struct Allocation {
   bool ready = true;  // not before a cudaMallocAsync has been reached in its stream
   bool of_stream = false;  // made by one: a graph may make it again
   bool constant = false;  // the judge's: a function may only read it
+  bool of_kernel = false;  // by malloc() there
 };
 
 // Bytes of an allocation that nothing has written: how many, and the address of the first.
@@ -256,6 +257,7 @@ class Device {
 
   // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
   Address allocate(std::size_t bytes, Space, bool ready = true);
+  void limit_heap(std::size_t bytes);  // what malloc() in kernels may hand out: cudaLimitMallocHeapSize
   void make_ready(Address);  // anew if it has been freed
   void surround(Address, std::size_t bytes);  // with poison on both sides, as the judge's arrays have it on a GPU
   // Whether a function may only read the allocation that begins there, and what it calls it then. False if none does.

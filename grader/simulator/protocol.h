@@ -74,6 +74,7 @@ enum class Ask : std::uint32_t {
   graph_launch,  // u64 executable graph, u64 stream
   graph_destroy,  // u64 graph or executable graph
   reset,  //
+  limit_heap,  // u64 bytes that malloc() in kernels may hand out
   not_waited,  // -> u32 n, n x (u64 first, u64 end, u8 written): host-visible memory that work may still use
   host_coverage,  // no reply: u32 n, n x (3 x u64 code, u32 number, u8 compares, below, equal, above,
                   // i64 lowest and highest a, lowest and highest b)
@@ -82,6 +83,8 @@ enum class Ask : std::uint32_t {
 // How host code touches device memory: by itself, or by a copy that takes it for memory of the host; or memory that it
 // shares with the device, before it has waited.
 enum class HostAccess : std::uint8_t { by_itself, as_source, as_target, early_read, early_write };
+
+inline constexpr std::size_t default_heap = 8 << 20;  // bytes for malloc() in kernels
 
 inline constexpr std::uint32_t sticky_error = 0x8000'0000;
 

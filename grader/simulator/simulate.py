@@ -101,7 +101,8 @@ def simulate(
     except DeviceError as error:
         return _complain(str(error), _EXIT_MACHINE)
 
-    sys.stderr.write(describe(findings, gaps))
+    if report := describe(findings, gaps):
+        sys.stderr.write(f"\n{report}")  # what the program has printed may end within a line
     if ended:
         sys.stderr.write(f"grader: {ended}\n")
     has_errors = any(finding.severity is Severity.ERROR for finding in findings)

@@ -70,7 +70,8 @@ constexpr Attribute attributes[] = {
 };
 
 // cudaLimit: stack, printf buffer, malloc heap, nesting depth, pending launches, L2 fetch granularity, persisting L2.
-std::array<std::size_t, 7> device_limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+constexpr int malloc_heap = 2;
+std::array<std::size_t, 7> device_limits = {1024, 1 << 20, sim::default_heap, 2, 2048, 64, 0};
 
 Error only_device(int device) { return remember(device == 0 ? sim::success : sim::invalid_device); }
 
@@ -149,7 +150,10 @@ CUDART_API Error cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 CUDART_API Error cudaDeviceSetLimit(int limit, std::size_t value) {
   if (limit < 0 || limit >= static_cast<int>(device_limits.size())) return remember(sim::unsupported_limit);
   device_limits[static_cast<std::size_t>(limit)] = value;
-  return sim::success;
+  if (limit != malloc_heap) return sim::success;
+  Question question(sim::Ask::limit_heap, __func__);
+  question.put(std::uint64_t{value});
+  return run(question);
 }
 CUDART_API Error cudaDeviceGetLimit(std::size_t* value, int limit) {
   if (limit < 0 || limit >= static_cast<int>(device_limits.size())) return remember(sim::unsupported_limit);

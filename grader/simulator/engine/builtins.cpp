@@ -181,7 +181,7 @@ void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Fr
         break;
       case Builtin::malloc: {
         const auto bytes = argument(frame, site.arguments[0], l, 8);
-        const Address at = bytes && bytes < (1ull << 36) ? launch.memory.allocate(bytes, Space::device) : 0;
+        const Address at = bytes ? launch.memory.allocate_in_kernel(bytes) : 0;
         if (!site.results.empty()) give(frame, site.results[0], l, at, 8);
         break;
       }

@@ -298,6 +298,8 @@ std::vector<Coverage> Device::take_coverage() {
   return taken;
 }
 
+void Device::limit_heap(std::size_t bytes) { state_->memory.heap_limit = bytes; }
+
 void Device::reset() {
   state_->modules.clear();
   state_->memory.reset();

@@ -96,6 +96,7 @@ struct KernelCode {
   std::vector<std::byte> constants;
   std::vector<ptx::Place> places;  // per instruction
   std::vector<ParameterSlot> parameter_slots;
+  std::vector<Area> parameters;  // where each lies among the bytes of all
   std::uint32_t launch_bank_bytes = 0, static_shared = 0, shared_granule = 4;
   std::uint32_t global_granule = 4;     // bytes: what it stores in global memory are multiples of these
   std::uint32_t smallest_load = 4;      // bytes, of those from global memory that are no multiples of 4

@@ -107,6 +107,21 @@ Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
   return at;
 }
 
+Address Memory::allocate_in_kernel(std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (bytes > heap_limit - std::min(heap_limit, heap_bytes_)) return 0;
+    heap_bytes_ += bytes;
+  }
+  const Address at = allocate(bytes, Space::device);
+  const std::lock_guard lock(mutex_);
+  if (at)
+    allocations_.at(at).of_kernel = true;
+  else
+    heap_bytes_ -= bytes;
+  return at;
+}
+
 void Memory::surround(Address base, std::size_t bytes) {
   std::memset(reinterpret_cast<void*>(base - red_zone), poison, red_zone);
   std::memset(reinterpret_cast<void*>(base + bytes), poison, red_zone);
@@ -155,6 +170,7 @@ bool Memory::release(Address address, bool reuse) {
   if (found == allocations_.end() || !found->second.live) return false;
   Allocation& a = found->second;
   a.live = false;
+  if (a.of_kernel) heap_bytes_ -= a.size;
   if (reuse && !a.of_stream && a.space == Space::device && a.size <= most_of_one_kept)
     keep(a);
   else
@@ -171,11 +187,11 @@ std::optional<Allocation> Memory::find(Address address) const {
   return std::nullopt;
 }
 
-std::optional<Allocation> Memory::nearest(Address address) const {
+std::optional<Allocation> Memory::nearest(Address address, Address most) const {
   const std::lock_guard lock(mutex_);
   const auto after = allocations_.upper_bound(address);
   std::optional<Allocation> best;
-  Address distance = 16 * red_zone;
+  Address distance = most;
   const auto consider = [&](const Allocation& a) {
     const Address d = address < a.base ? a.base - address : address - std::min(address, a.base + a.size);
     if (d < distance) {
@@ -268,7 +284,7 @@ void Memory::reset() {
   const std::lock_guard lock(mutex_);
   allocations_.clear();
   kept_.clear();
-  kept_bytes_ = 0;
+  kept_bytes_ = heap_bytes_ = 0;
   madvise(reinterpret_cast<void*>(device_.base), device_.size, MADV_DONTNEED);
   if (shared_.size) madvise(reinterpret_cast<void*>(shared_.base), shared_.size, MADV_REMOVE);
   device_.next = device_.base + red_zone;

@@ -38,13 +38,15 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   Address allocate(std::size_t bytes, Space, bool ready = true);
+  Address allocate_in_kernel(std::size_t bytes);  // 0 if the heap of malloc() in kernels has no room
+  std::size_t heap_limit = ~std::size_t{0};  // bytes of that heap: cudaLimitMallocHeapSize
   void make_ready(Address);
   void surround(Address, std::size_t bytes);  // with poison, as far as the red zones reach
   bool release(Address, bool reuse = false);
   bool set_constant(Address, std::string_view name, bool constant);
   std::string constant_name(Address base) const;
   std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
-  std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
+  std::optional<Allocation> nearest(Address, Address most) const;  // the closest one, less than so many bytes away
   bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
   // Whether a GPU has memory there: all of each page that holds an allocation, even if that was freed. Between
   // allocations lie zeros, until a kernel writes there, or the poison around the judge's own.
@@ -82,6 +84,7 @@ class Memory {
   std::map<std::size_t, std::deque<Place>> kept_;  // by their spans, the first freed first
   std::size_t kept_bytes_ = 0;
   std::uint64_t freed_bytes_ = 0;  // of what was kept, ever
+  std::size_t heap_bytes_ = 0;     // that kernels have allocated
 };
 
 }  // namespace sim

@@ -392,6 +392,16 @@ class Runner {
     }
   }
 
+  // Calls inside each other use up what a thread has for its own variables.
+  void overflow_stack(const Frame& caller, std::uint32_t pc, Mask m) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(m));
+    const Finding finding = launch_.finding("local_oob", "calls", pc, {launch_.at(pc, *w_.block, w_.number, lane)},
+                                            {{"depth", std::uint64_t{caller.depth} + 1}});
+    if (launch_.options.memcheck && !launch_.seen("local_oob", pc)) launch_.findings.add(finding);
+    launch_.fail(Fault::illegal_address, launch_.where(pc) + ": ", true, finding);
+    state_.splits.clear();
+  }
+
   void call(std::size_t number, const Instruction& i, std::uint32_t pc, Mask m) {
     const CallSite& site = launch_.program.calls[i.target];
     Frame* const caller = state_.splits[number].frame;
@@ -430,20 +440,9 @@ class Runner {
       }
     }
     const FunctionCode& code = launch_.program.functions[function];
-    if (caller->depth >= max_depth) {
-      launch_.fail(Fault::illegal_address,
-                   "the stack overflows: calls are " + std::to_string(max_depth) + " deep in " + launch_.where(pc),
-                   true);
-      state_.splits.clear();
-      return;
-    }
+    if (caller->depth >= max_depth) return overflow_stack(*caller, pc, m);
     Frame* const callee = push_frame(state_, function, caller);
-    if (!callee) {
-      launch_.fail(Fault::illegal_address,
-                   "the stack overflows: local memory is used up by calls in " + launch_.where(pc), true);
-      state_.splits.clear();
-      return;
-    }
+    if (!callee) return overflow_stack(*caller, pc, m);
     callee->call = i.target;
     callee->return_pc = pc + 1;
     for (std::size_t n = 0; n < std::min(site.arguments.size(), code.parameters.size()); ++n) {

@@ -57,7 +57,9 @@ bool survives_fault(Ask ask) {
 
 }  // namespace
 
-Program::Program(int descriptor, const World& world) : world_(world), channel_(descriptor, frame_limit, false) {}
+Program::Program(int descriptor, const World& world) : world_(world), channel_(descriptor, frame_limit, false) {
+  world_.device.limit_heap(default_heap);
+}
 
 Program::~Program() {
   forget_launch_error();
@@ -346,6 +348,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       kernels_.at(function).dynamic_shared_limit = value;
       return;
     }
+    case Ask::limit_heap: world_.device.limit_heap(in.take<std::uint64_t>()); return;
     case Ask::memory_info: {
       std::uint64_t used = 0;
       for (const auto& [base, space] : allocations_) {

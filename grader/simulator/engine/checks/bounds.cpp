@@ -2,6 +2,9 @@
 // is reported and takes place; elsewhere it ends the lane, also with the checker off.
 #include <array>
 #include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
 
 #include "engine/checks/checks.h"
 
@@ -22,7 +25,12 @@ struct Trouble {
   bool into_input = false;  // a store that takes place, where the function may only read
 };
 
-bool in_an_arena(Address a) { return a - device_arena < (1ull << 44) || a - shared_arena < (1ull << 44); }
+// So far an index of 32 bits that has wrapped reaches, in elements of 16 bytes. Pointers of the host are farther away.
+constexpr Address longest_way = 1ull << 36;
+bool beside_an_arena(Address a) {
+  const auto near = [&](Address arena) { return a - (arena - longest_way) < (1ull << 44) + longest_way; };
+  return near(device_arena) || near(shared_arena);
+}
 bool near_null(Address a) { return a < 1 << 16; }
 
 // region: the allocation around the access, if the next ones there need no look.
@@ -35,10 +43,27 @@ Trouble look_global(const LaunchState& launch, const Access& a, Address address,
     region = {found->base, found->base + found->size};
     return {};
   }
-  return {.kind = found && !found->live                        ? "use_after_free"
-                  : in_an_arena(address) || near_null(address) ? "global_oob"
-                                                               : "host_pointer",
+  return {.kind = found && !found->live                            ? "use_after_free"
+                  : beside_an_arena(address) || near_null(address) ? "global_oob"
+                                                                   : "host_pointer",
           .fault = launch.memory.mapped(address, size) ? Fault::none : Fault::illegal_address};
+}
+
+// Which arguments of a kernel are null, counted from 1.
+std::string null_arguments(const LaunchState& launch) {
+  const auto& areas = launch.program.parameters;
+  const auto& bytes = launch.launch.parameters;
+  std::vector<std::string> numbers;
+  for (std::size_t n = 0; n < areas.size(); ++n) {
+    Address value = 1;
+    if (areas[n].size == sizeof value && areas[n].offset + sizeof value <= bytes.size())
+      std::memcpy(&value, bytes.data() + areas[n].offset, sizeof value);
+    if (value == 0) numbers.push_back(std::to_string(n + 1));
+  }
+  std::string list;
+  for (std::size_t n = 0; n < numbers.size(); ++n)
+    list += (n == 0 ? "" : n + 1 == numbers.size() ? " and " : ", ") + numbers[n];
+  return list;
 }
 
 // Where an address lies that is wrong.
@@ -50,7 +75,7 @@ Outside explain_global(const LaunchState& launch, Address address) {
   const auto found = launch.memory.find(address);
   if (found && !found->live) return {"freed", {{"distance", address - found->base}, {"size", found->size}}};
   if (found && !found->ready) return {"not_ready"};
-  if (const auto near = found ? found : launch.memory.nearest(address)) {
+  if (const auto near = found ? found : launch.memory.nearest(address, 16 * red_zone)) {
     const Address end = near->base + near->size;
     const auto tell = [&](const char* reason, Address distance) {
       return Outside{reason, {{"distance", distance}, {near->live ? "size" : "freed_size", near->size}}};
@@ -58,7 +83,16 @@ Outside explain_global(const LaunchState& launch, Address address) {
     if (address < near->base) return tell("before", near->base - address);
     return address < end ? tell("across", address - near->base) : tell("behind", address - end);
   }
-  return {near_null(address) ? "null" : in_an_arena(address) ? "nowhere" : "no_device_address"};
+  if (near_null(address)) {
+    const std::string arguments = null_arguments(launch);
+    return arguments.empty() ? Outside{"null"} : Outside{"null_argument", {{"arguments", arguments}}};
+  }
+  if (!beside_an_arena(address)) return {"no_device_address"};
+  const auto far = launch.memory.nearest(address, longest_way);
+  if (!far) return {"nowhere"};
+  return {
+      address < far->base ? "far_before" : "far_behind",
+      {{"distance", address < far->base ? far->base - address : address - far->base - far->size}, {"size", far->size}}};
 }
 
 std::uint64_t limit_of(const Warp& w, ptx::Space space) {

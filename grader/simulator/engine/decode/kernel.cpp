@@ -307,6 +307,7 @@ void Decoder::run(std::uint32_t kernel) {
   program.launch_bank_bytes = static_cast<std::uint32_t>(LaunchSpecial::count) * special_bytes;
   std::uint32_t total = 0;
   kernel_parameters = parameter_layout(module.functions[kernel], total);
+  program.parameters = kernel_parameters;
   want(kernel);
   while (!pending.empty()) {
     const auto next = pending.back();
