@@ -84,7 +84,7 @@ class Toolchain:
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables that the compilers need."""
-        return {"PATH": f"{self.nvcc.parent}:{self.cxx.parent}:/usr/bin:/bin"}
+        return {"PATH": f"{self.nvcc.parent}:{self.cxx.parent}:/usr/local/bin:/usr/bin:/bin"}
 
     @property
     def inputs(self) -> tuple[Path, ...]:
