@@ -9,7 +9,6 @@ even during a grading. ``--kept FOLDER`` is where the workers of a batch leave r
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import math
 import os
@@ -24,6 +23,7 @@ import torch
 from pydantic import TypeAdapter
 
 from grader.assignments.assignment import load
+from grader.processes.imports import freeze
 from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -55,7 +55,7 @@ def main() -> None:
     os.dup2(2, 1)  # printed text must not be taken for an answer
     signal.signal(signal.SIGTERM, _interrupted)
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
-    gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
+    freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
     take_short_turns()
     bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, threads=THREADS, kept=options.kept)

@@ -5,9 +5,11 @@ Layer: the standard library and the records.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
+import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -33,10 +35,22 @@ def importing() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()
+        freeze()
         gc.enable()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def freeze() -> None:
+    """Keep what there is now, modules above all, out of every search for garbage."""
+    gc.freeze()
+    atexit.register(_unfreeze)
+
+
+def _unfreeze() -> None:
+    # Triton, which PyTorch imports where it is there, prints thirty lines at the end about what is not freed.
+    if "triton" in sys.modules:
+        gc.unfreeze()
 
 
 def _leave(_number: int, _frame: object) -> None:
