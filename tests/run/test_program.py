@@ -703,7 +703,8 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
         open_program=lambda path, _: Answering(seconds[path]),
         sharing=SimpleNamespace(alone=lambda _waiting: nullcontext()),
     )
-    material = SimpleNamespace(assignment=chosen, seed=1, precise=False)
+    machine = SimpleNamespace(toolchain=None, sandbox=None)
+    material = SimpleNamespace(assignment=chosen, seed=1, precise=False, machine=machine)
     conduct: Any = SimpleNamespace(material=material, begin=lambda _text: None, waiting=None)
     answer = run_program.PreparedProgram(
         problem,
