@@ -101,8 +101,9 @@ def simulate(
     except DeviceError as error:
         return _complain(str(error), _EXIT_MACHINE)
 
-    if report := describe(findings, gaps):
-        sys.stderr.write(f"\n{report}")  # what the program has printed may end within a line
+    if findings:
+        sys.stderr.write("\n")  # what the program has printed may end within a line
+    sys.stderr.write(describe(findings, gaps))
     if ended:
         sys.stderr.write(f"grader: {ended}\n")
     has_errors = any(finding.severity is Severity.ERROR for finding in findings)
