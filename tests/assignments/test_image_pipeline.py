@@ -40,7 +40,7 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         for name, one in IMAGES.problems.items()
     }
-    monkeypatch.setattr(Assignment, "problems", some)
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
     request = grading.GradingRequest(IMAGES.reference, IMAGES, NAMES, "sim", "auto", "auto", seed=1)
     record = grading.grade(request)
     assert [one.verdict for one in record.problems] == [Verdict.PASS] * 3

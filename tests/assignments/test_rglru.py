@@ -44,7 +44,7 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
         name: replace(problem, cases=lambda _, problem=problem: firsts(problem))
         for name, problem in RGLRU.problems.items()
     }
-    monkeypatch.setattr(Assignment, "problems", some)
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
     request = grading.GradingRequest(RGLRU.reference, RGLRU, NAMES, "sim", "process", "device", seed=1)
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(NAMES)
@@ -61,7 +61,7 @@ def test_the_reference_is_right_with_less_shared_memory(
         for name in KERNELS
     }
     some = {name: replace(kernel(name), cases=lambda _, name=name: long[name]) for name in KERNELS}
-    monkeypatch.setattr(Assignment, "problems", some)
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
     shutil.copytree(RGLRU.reference, tmp_path, dirs_exist_ok=True)
     file, stages = tmp_path / "rglru_kernel.cu", "return 3 * bytes <= most ? 3 : 2;"
     assert file.read_text().count(stages) == 1

@@ -46,7 +46,7 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
         name: replace(problem, cases=lambda _, problem=problem: firsts(problem))
         for name, problem in RMSNORM.problems.items()
     }
-    monkeypatch.setattr(Assignment, "problems", some)
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
     request = grading.GradingRequest(RMSNORM.reference, RMSNORM, NAMES, "sim", "process", "device", seed=1)
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(NAMES)

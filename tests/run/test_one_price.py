@@ -41,7 +41,7 @@ def usual_cases_untimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points for speed are another matter, and take minutes."""
     groups = tuple(dict.fromkeys(case.group for case in usual_cases(1)))
     part = replace(WHOLE, cases=usual_cases, groups=groups, timing_cases=lambda _seed: ())
-    monkeypatch.setattr(Assignment, "problems", {PROBLEM: part})
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: {PROBLEM: part}))
 
 
 def grade(path: Path, device: str) -> ProblemResult:

@@ -83,7 +83,7 @@ def grade(
         for name, problem in assignment.problems.items()
     }
     assignment = replace(assignment)  # one that has not loaded all cases yet
-    monkeypatch.setattr(Assignment, "problems", some)
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
     request = grading.GradingRequest(path, assignment, tuple(problems), "sim", "process", "auto", seed=1)
     return grading.grade(replace(request, all_configs=all_configs), bench=Bench())
 
@@ -184,7 +184,7 @@ def test_a_check_looks_at_every_language(tmp_path: Path, monkeypatch: pytest.Mon
     )
     assignment = load(str(folder))
     one = {FORWARD: replace(problem := assignment.problems[FORWARD], cases=lambda _: ONE(problem))}
-    monkeypatch.setattr(Assignment, "problems", one)
+    monkeypatch.setattr(Assignment, "problems", property(lambda _: one))
     examination = Examination(load(str(folder)), [FORWARD], 1, "sim", "process", lambda _text: None, Bench())
     rows = {row.title: row for row in check.further_languages(examination)}
     assert [row.sound for row in rows.values()] == [True, True, True, False]

@@ -131,5 +131,5 @@ def test_an_edit_that_does_not_fit_is_told(tmp_path: Path) -> None:
 def test_other_problems_have_no_such_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = copy(tmp_path / "own")
     other: Any = object()
-    monkeypatch.setattr(type(chosen), "problems", {NAME: other})
+    monkeypatch.setattr(type(chosen), "problems", property(lambda _: {NAME: other}))
     assert rows(chosen, result(Verdict.FAIL)) == {}
