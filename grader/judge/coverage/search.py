@@ -143,6 +143,7 @@ class Search:
     blocks: set[int] = field(default_factory=set)
     _located: dict[Site, tuple[Line, Site] | None] = field(default_factory=dict)
     _expected: dict[str, float] = field(default_factory=dict)  # work of each proposal; once it ran, its own
+    _beside_kernels: dict[str, int] = field(default_factory=dict)  # likewise, but that of the kernels
     _usual: int | None = None
     _magnitudes: NDArray[np.float64] = field(
         default_factory=lambda: np.empty((0, 0))
@@ -153,7 +154,7 @@ class Search:
         """Add what a case has reached to what the cases before it have."""
         placed = self._placed(coverage)
         if case.name in self._expected:
-            self._expected[case.name] = work + self._beside(case.sizes)
+            self._expected[case.name] = work + self._beside_kernels[case.name]
         run = _Run(case, placed, work)
         self.runs.append(run)
         if not case.queued and case.sizes.keys() == self.space.ranges.keys():
@@ -190,7 +191,7 @@ class Search:
 
         They run in program order alone, and large outputs are compared at some places, as in the grid.
         """
-        if not self.runs:
+        if not self.alone:
             return ()
         if self._usual is None:
             self._usual = sum(run.work + self._beside(run.case.sizes) for run in self.alone)
@@ -217,6 +218,7 @@ class Search:
             names.add(case.name)
             chosen.append(case)
             self._expected[case.name] = proposal.work
+            self._beside_kernels[case.name] = self._beside(proposal.sizes)
         self._attempts.update(met)
         return tuple(chosen)
 

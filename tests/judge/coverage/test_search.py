@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -211,3 +212,30 @@ def test_branches_with_one_way_and_blocks_that_never_ran_are_told() -> None:
         Unreached(Line("kernel.cu", 9), "", Way.TAKEN),
         Unreached(Line("kernel.cu", 3), "k", Way.TAKEN),
     )
+
+
+def test_an_added_case_may_leave_out_a_size() -> None:
+    def vector(group: str, sizes: Sizes, distribution: str, seed: int) -> Case:
+        whole = case(group, sizes, distribution, seed)
+        return replace(whole, sizes={"columns": sizes["columns"]}) if sizes["rows"] == 1 else whole
+
+    space = replace(SPACE, case=vector, elements=lambda sizes: sizes["rows"] * sizes["columns"])
+    search = Search(space, 1, frozenset(), place, least=30_000_000)
+
+    def one_row(one: Case) -> Compared:
+        yield 1, one.sizes.get("rows", 1), 1
+
+    for r, c in USUAL:
+        if r > 1:
+            one = case("usual", {"rows": r, "columns": c}, "normal", 0)
+            search.add(one, coverage(one_row, one, 1 << 20), 1000)
+    added = search.next()
+    assert any(one.sizes.keys() == {"columns"} for one in added)
+    for one in added:
+        search.add(one, coverage(one_row, one, 1 << 20), 1000)
+
+
+def test_nothing_is_added_where_no_case_has_the_sizes_of_the_space() -> None:
+    search = Search(SPACE, 1, frozenset({100}), place)
+    search.add(Case("5", "usual", {"columns": 5}, "normal", 0), Coverage(), 1000)
+    assert search.next() == ()
