@@ -217,22 +217,23 @@ def _outside(
     return Reason(_ACCESS + observation, mistake=mistake, triton=triton, fault=fault)
 
 
-_WRAPPED = ", of {size:bytes}: an index that is computed in 32 bits wraps beyond 2,147,483,647"
+_WRAPPED = ": an index that is computed in 32 bits wraps beyond 2,147,483,647"
 _FAR = ("An index is far outside of every array, or wraps", "far")
+_BEFORE = "which lies {distance:bytes} before {allocation}"
 _BEHIND = "which lies {distance:bytes} behind the end of {allocation}"
 _OUTSIDE = {
     "not_ready": _outside(
         "which a cudaMallocAsync allocates in another stream, and nothing makes this kernel wait for it"
     ),
-    "before": _outside("which lies {distance:bytes} before {allocation}"),
+    "before": _outside(_BEFORE),
     "behind": _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
     "across": _outside("which begins {distance:bytes} into {allocation} and reaches beyond its end"),
     "null": _outside("a null pointer or an offset from one"),
     "null_argument": _outside(
         "a null pointer or an offset from one; the launch passes null, or 0, as argument {arguments}"
     ),
-    "far_before": _outside("which lies {distance:bytes} before the nearest array" + _WRAPPED, *_FAR),
-    "far_behind": _outside("which lies {distance:bytes} behind the nearest array" + _WRAPPED, *_FAR),
+    "far_before": _outside(_BEFORE + _WRAPPED, *_FAR),
+    "far_behind": _outside(_BEHIND + _WRAPPED, *_FAR),
     "nowhere": _outside("which lies in no allocation"),
     "no_device_address": _outside(
         "which is no device address; is it a pointer to host memory that was never copied to the device?"

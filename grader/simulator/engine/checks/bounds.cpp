@@ -75,24 +75,19 @@ Outside explain_global(const LaunchState& launch, Address address) {
   const auto found = launch.memory.find(address);
   if (found && !found->live) return {"freed", {{"distance", address - found->base}, {"size", found->size}}};
   if (found && !found->ready) return {"not_ready"};
-  if (const auto near = found ? found : launch.memory.nearest(address, 16 * red_zone)) {
-    const Address end = near->base + near->size;
-    const auto tell = [&](const char* reason, Address distance) {
-      return Outside{reason, {{"distance", distance}, {near->live ? "size" : "freed_size", near->size}}};
-    };
-    if (address < near->base) return tell("before", near->base - address);
-    return address < end ? tell("across", address - near->base) : tell("behind", address - end);
-  }
   if (near_null(address)) {
     const std::string arguments = null_arguments(launch);
     return arguments.empty() ? Outside{"null"} : Outside{"null_argument", {{"arguments", arguments}}};
   }
-  if (!beside_an_arena(address)) return {"no_device_address"};
-  const auto far = launch.memory.nearest(address, longest_way);
-  if (!far) return {"nowhere"};
-  return {
-      address < far->base ? "far_before" : "far_behind",
-      {{"distance", address < far->base ? far->base - address : address - far->base - far->size}, {"size", far->size}}};
+  const auto near = found ? found : launch.memory.nearest(address, longest_way);
+  if (!near) return {beside_an_arena(address) ? "nowhere" : "no_device_address"};
+  const Address end = near->base + near->size;
+  const auto tell = [&](const char* reason, const char* far, Address distance) {
+    return Outside{distance < 16 * red_zone ? reason : far,
+                   {{"distance", distance}, {near->live ? "size" : "freed_size", near->size}}};
+  };
+  if (address < near->base) return tell("before", "far_before", near->base - address);
+  return address < end ? tell("across", "across", address - near->base) : tell("behind", "far_behind", address - end);
 }
 
 std::uint64_t limit_of(const Warp& w, ptx::Space space) {
