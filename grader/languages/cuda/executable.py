@@ -25,6 +25,7 @@ from grader.languages.cuda.compile import (
     stand_ins,
 )
 from grader.languages.cuda.libraries import HEADERS, LIBRARIES
+from grader.languages.cuda.toolchain import cmake_program
 from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
@@ -69,12 +70,19 @@ code=$?
 c++filt <../log
 exit $code
 """
+# Its settings are a file, as CMake warns of those on its command line that a project does not use.
 _CMAKE = f"""\
 {_PROJECT}\
 export CUDACXX="$PWD/cuda/bin/nvcc"
+cmake=${{CMAKE:-cmake}}
+cat >../settings.cmake <<END
+set(CMAKE_BUILD_TYPE Release CACHE STRING "")
+set(CMAKE_CUDA_RUNTIME_LIBRARY Shared CACHE STRING "")
+set(CUDAToolkit_ROOT "$PWD/cuda" CACHE PATH "")
+set(CMAKE_SUPPRESS_DEVELOPER_WARNINGS ON CACHE INTERNAL "")
+END
 {{
-  cmake -S . -B made --log-level=WARNING --no-warn-unused-cli -Wno-dev -DCMAKE_BUILD_TYPE=Release \\
-    -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared -DCUDAToolkit_ROOT="$PWD/cuda" && cmake --build made --target "$1"
+  "$cmake" -S . -B made -C ../settings.cmake --log-level=WARNING && "$cmake" --build made --target "$1"
 }} 2>../log >/dev/null
 code=$?
 if [ $code -eq 0 ]; then
@@ -233,8 +241,10 @@ def build_executable(
         needed |= {WRAPPER: NVCC.encode()}
     else:
         script, arguments = _SCRIPT, (*compiling, "-o", _PROGRAM, *recipe.shown[1:], *linking)
+    cmake = cmake_program() if recipe.cmake and not toolchain.image else None
     environment = {
         **toolchain.environment,
+        **({"CMAKE": str(cmake)} if cmake else {}),
         **({"COMPILING": " ".join(compiling), "LINKING": " ".join(linking)} if recipe.target else {}),
         **({"REAL_NVCC": str(toolchain.nvcc), "TOOLKIT": str(toolchain.root)} if recipe.target else {}),
         **({"RUNTIME": str(runtime / toolchain.runtime_name)} if recipe.target else {}),
@@ -259,6 +269,7 @@ def build_executable(
                 runtime,
                 *([headers] if headers else ()),
                 *(library.parent for library in recipe.libraries),
+                *([cmake.parent.parent] if cmake and not cmake.is_relative_to("/usr") else ()),
             ),
             outputs=(_PROGRAM, LOG),
             files=needed,

@@ -12,6 +12,7 @@ import shutil
 import site
 import subprocess
 import sysconfig
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,6 +130,26 @@ def find(image: Image | None = None) -> Toolchain:
     root = nvcc.parent.parent
     runtime = runtime_folder(root, f"libcudart.so.{version.partition('.')[0]}")
     return Toolchain(nvcc, version, root, cxx, cxx_version, runtime)
+
+
+def cmake_program() -> Path | None:
+    """The program of CMake on this machine; None if ``PATH`` has none that works.
+
+    The ``cmake`` of a wheel is a script of Python that starts the program in another folder, so CMake itself
+    is asked.
+    """
+    cmake = shutil.which("cmake")
+    return None if cmake is None else _started_by(cmake)
+
+
+@functools.cache
+def _started_by(cmake: str) -> Path | None:
+    with tempfile.NamedTemporaryFile("w", suffix=".cmake") as script:
+        script.write('message("${CMAKE_COMMAND}")')
+        script.flush()
+        asked = subprocess.run([cmake, "-P", script.name], capture_output=True, text=True, check=False)
+    program = Path(asked.stderr.strip())
+    return program.resolve() if asked.returncode == 0 and program.is_file() else None
 
 
 def _nvcc() -> tuple[Path, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.languages.cuda import toolchain
-from grader.languages.cuda.toolchain import ToolchainError, find
+from grader.languages.cuda.toolchain import ToolchainError, cmake_program, find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,3 +101,14 @@ def test_a_replaced_compiler_is_another_identity(machine: Path) -> None:
     before = find().identity
     os.utime(nvcc, ns=(1, 1))
     assert find().identity != before
+
+
+def test_cmake_of_a_wheel_is_the_program_that_its_script_starts(machine: Path) -> None:
+    script, program = machine / "tools" / "cmake", machine / "site" / "cmake" / "bin" / "cmake"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    script.write_text(f"#!/bin/sh\necho {program} >&2\n")
+    script.chmod(0o755)
+    assert cmake_program() == program
+    script.unlink()
+    assert cmake_program() is None
