@@ -127,6 +127,13 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
     )
 
 
+def judged_files(problem: ProgramProblem, run: Run, answer: Answer) -> Mapping[str, bytes]:
+    """The files of ``answer`` that ``judged`` looks at: all of them where the assignment has a checker."""
+    if problem.checker is not None:
+        return answer.files
+    return {name: text for name, text in answer.files.items() if name in run.expected or name in run.outputs}
+
+
 def _told(checker: Checker, case: Case, run: Run, files: Mapping[str, bytes]) -> str:
     """What the assignment's checker says."""
     try:

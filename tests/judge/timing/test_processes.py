@@ -22,7 +22,7 @@ from grader.records.verdict import Verdict
 from grader.sandbox.process import ProcessSandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from grader.devices.device import Call
@@ -122,6 +122,35 @@ def test_a_verdict_that_is_not_clear_takes_more_blocks_and_a_precise_one_all() -
     measured, order = timing()
     measure_programs(replace(measured, effort=PRECISE), Goal(1.0))
     assert len(order) == 2 * 2 * (2 + 6 * 20)
+
+
+class ChangesLate(Program):
+    """A program whose tenth run writes something else."""
+
+    def run(self, call: Call) -> Answer:
+        answer = super().run(call)
+        return replace(answer, files={"sum.txt": b"4"}) if len(self.contents) == 10 else answer
+
+
+def test_equal_outputs_are_compared_once_and_a_wrong_output_of_a_later_run_is_seen() -> None:
+    checked: list[bytes] = []
+
+    def check(_case: Case, _run: Run, files: Mapping[str, bytes]) -> str:
+        checked.append(files["sum.txt"])
+        return "" if files["sum.txt"] == b"5" else "another sum"
+
+    writes = {"files": {"sum.txt": b"5"}}
+    measured, order = timing(changed=writes, reference=writes)
+    problem = replace(
+        PROBLEM, run=lambda _case: Run({"sum.txt": Words("5")}, arguments=("5",)), checker=check
+    )
+    measured = replace(measured, problem=problem)
+    assert measure_programs(measured, Goal(1.0)).performance.verdict is Verdict.PASS
+    assert len(checked) == 2 * 2 * 2  # arms, parts, cases
+    wrong = {**measured.sessions, "B": ChangesLate("B", order, 0.1, **writes)}
+    performance = measure_programs(replace(measured, sessions=wrong), Goal(1.0)).performance
+    assert performance.verdict is Verdict.FAIL
+    assert '"4" instead of "5"' in performance.message
 
 
 def test_a_region_counts_instead_of_the_process() -> None:
