@@ -35,6 +35,7 @@ enum Code : std::uint32_t {
   capture_unsupported = 900,
   capture_invalidated = 901,
   capture_unmatched = 903,
+  graph_update_failure = 910,
   unknown = 999,
 };
 

@@ -73,6 +73,8 @@ enum class Ask : std::uint32_t {
   graph_instantiate,  // u64 graph -> u64 executable graph
   graph_launch,  // u64 executable graph, u64 stream
   graph_destroy,  // u64 graph or executable graph
+  graph_update,  // u64 executable graph, u64 graph that it shall launch from now on
+  graph_nodes,  // u64 graph -> u64 nodes
   reset,  //
   limit_heap,  // u64 bytes that malloc() in kernels may hand out
   not_waited,  // -> u32 n, n x (u64 first, u64 end, u8 written): host-visible memory that work may still use

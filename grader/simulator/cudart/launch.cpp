@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../capability.h"
+#include "launch.h"
 #include "streams.h"
 
 namespace cudart {
@@ -47,20 +48,15 @@ Error fetch(const char* call, const void* function, KernelInfo& info) {
   return sim::success;
 }
 
-std::vector<std::byte> pack(const char* call, const void* function, void** arguments) {
+const KernelInfo* known(const char* call, const void* function) {
   const std::lock_guard lock(infos_mutex);
   auto found = infos().find(function);
   if (found == infos().end()) {
     KernelInfo info;
-    if (fetch(call, function, info) != sim::success) return {};  // the launch itself meets the same error
+    if (fetch(call, function, info) != sim::success) return nullptr;  // the launch itself meets the same error
     found = infos().emplace(function, std::move(info)).first;
   }
-  std::vector<std::byte> packed(found->second.bytes);
-  for (std::size_t i = 0; i < found->second.parameters.size(); ++i) {
-    const auto& [offset, size] = found->second.parameters[i];
-    std::memcpy(packed.data() + offset, arguments[i], size);
-  }
-  return packed;
+  return &found->second;
 }
 
 struct Manner {
@@ -74,7 +70,7 @@ Question launch_question(Ask what, const char* call, const void* function, Dim3 
   for (const auto n : {grid.x, grid.y, grid.z, block.x, block.y, block.z}) question.put(n);
   question.put(std::uint64_t{shared}).put(stream_id(stream));
   question.put(std::uint8_t{manner.cooperative}).put(std::uint8_t{manner.early});
-  question.bytes(pack(call, function, arguments));
+  question.bytes(copied(call, function, arguments).bytes);
   return question;
 }
 
@@ -155,6 +151,19 @@ int blocks_per_multiprocessor(const KernelInfo& info, int threads, std::size_t d
 }
 
 }  // namespace
+
+Arguments copied(const char* call, const void* function, void** arguments) {
+  Arguments copy;
+  const auto* info = known(call, function);
+  if (info == nullptr) return copy;
+  copy.bytes.resize(info->bytes);
+  for (std::size_t i = 0; i < info->parameters.size(); ++i) {
+    const auto& [offset, size] = info->parameters[i];
+    std::memcpy(copy.bytes.data() + offset, arguments[i], size);
+    copy.offsets.push_back(offset);
+  }
+  return copy;
+}
 
 CUDART_API void** __cudaRegisterFatBinary(const FatbinWrapper* wrapper) {
   static std::uint32_t next = 0;

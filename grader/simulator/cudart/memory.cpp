@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "../capability.h"
+#include "graphs.h"
 #include "streams.h"
 
 namespace cudart {
@@ -126,6 +128,45 @@ Error copy_on_host(const Transfer& how, Rows to, Rows from, std::size_t width, s
   return sim::success;
 }
 
+// A copy of pageable memory within a graph, which uses the memory at each launch: a host function moves it from or to
+// pinned memory of our own.
+struct HostCopy {
+  Rows to, from;
+  std::size_t width, height;
+  void* pinned = nullptr;
+  ~HostCopy() { release("cudaFreeHost", pinned, true); }
+};
+
+void move(void* argument) {
+  const auto& copy = *static_cast<const HostCopy*>(argument);
+  for (std::size_t row = 0; row < copy.height; ++row) {
+    std::memcpy(copy.to.at + row * copy.to.pitch, copy.from.at + row * copy.from.pitch, copy.width);
+  }
+}
+
+Error move_in_graph(const Transfer& how, const std::shared_ptr<HostCopy>& copy) {
+  Question question(Ask::host_function, how.call);
+  question.put(stream_id(how.stream)).put(reinterpret_cast<std::uint64_t>(&move)).put(number(copy.get()));
+  return ask(question).code;
+}
+
+Error copy_in_graph(const Transfer& how, std::uint64_t capture, Rows to, Rows from, std::size_t width,
+                    std::size_t height, bool from_host) {
+  auto copy = std::make_shared<HostCopy>(HostCopy{to, from, width, height});
+  if (const auto code = allocate(how.call, &copy->pinned, width * height, Space::pinned); code != sim::success) {
+    return code;
+  }
+  const Rows pinned{static_cast<std::byte*>(copy->pinned), width};
+  (from_host ? copy->to : copy->from) = pinned;
+  keep_in_graph(capture, copy);
+  if (from_host) {
+    const auto code = move_in_graph(how, copy);
+    return code != sim::success ? code : copy_within(how, to, pinned, width, height);
+  }
+  const auto code = copy_within(how, pinned, from, width, height);
+  return code != sim::success ? code : move_in_graph(how, copy);
+}
+
 void blame(const char* call, const void* pointer, sim::HostAccess how) {
   Question notice(Ask::host_access, call);
   notice.put(number(pointer)).put(how).text("").text("");
@@ -154,6 +195,9 @@ Error copy(const Transfer& how, Rows to, Rows from, std::size_t width, std::size
   const bool from_host = !device_visible(from.at) && (claims_host_source || kind == by_address);
   const bool to_host = !device_visible(to.at) && (claims_host_target || kind == by_address);
   if (from_host && to_host) return remember(copy_on_host(how, to, from, width, height));
+  if (const auto capture = from_host || to_host ? capture_of(how.call, how.stream) : 0; capture != 0) {
+    return remember(copy_in_graph(how, capture, to, from, width, height, from_host));
+  }
   if (from_host) return remember(copy_in(how, to, from, width, height));
   if (to_host) return remember(copy_out(how, to, from, width, height));
   return remember(copy_within(how, to, from, width, height));

@@ -1,4 +1,4 @@
-// Streams, events, host functions and captured graphs.
+// Streams, events and host functions.
 
 #include "streams.h"
 
@@ -102,24 +102,6 @@ Error capture_info(const char* call, Stream stream, int* status, unsigned long l
   return remember(answer.code);
 }
 
-Error graph_launch(const char* call, void* graph, Stream stream) {
-  Question question(Ask::graph_launch, call);
-  question.put(id(graph)).put(stream_id(stream));
-  return run(std::move(question));
-}
-
-Error instantiate(const char* call, void** executable, void* graph) {
-  Question question(Ask::graph_instantiate, call);
-  question.put(id(graph));
-  return run<std::uint64_t>(std::move(question), executable);
-}
-
-Error destroy_graph(const char* call, void* graph) {
-  Question question(Ask::graph_destroy, call);
-  question.put(id(graph));
-  return run(std::move(question));
-}
-
 }  // namespace
 
 CUDART_API Error cudaStreamCreate(Stream* stream) { return create_stream(__func__, stream, 0); }
@@ -194,35 +176,11 @@ CUDART_API Error cudaEventElapsedTime(float* milliseconds, Event start, Event en
   return run<float>(std::move(question), milliseconds);
 }
 
-CUDART_API Error cudaStreamBeginCapture(Stream stream, int) { return run(about(Ask::capture_begin, __func__, stream)); }
-CUDART_API Error cudaStreamBeginCapture_ptsz(Stream stream, int) {
-  return run(about(Ask::capture_begin, "cudaStreamBeginCapture", per_thread(stream)));
-}
-CUDART_API Error cudaStreamEndCapture(Stream stream, void** graph) {
-  return run<std::uint64_t>(about(Ask::capture_end, __func__, stream), graph);
-}
-CUDART_API Error cudaStreamEndCapture_ptsz(Stream stream, void** graph) {
-  return run<std::uint64_t>(about(Ask::capture_end, "cudaStreamEndCapture", per_thread(stream)), graph);
-}
 CUDART_API Error cudaStreamIsCapturing(Stream stream, int* status) {
   return capture_info(__func__, stream, status, nullptr);
 }
 CUDART_API Error cudaStreamIsCapturing_ptsz(Stream stream, int* status) {
   return capture_info("cudaStreamIsCapturing", per_thread(stream), status, nullptr);
 }
-CUDART_API Error cudaThreadExchangeStreamCaptureMode(int*) { return sim::success; }
-CUDART_API Error cudaGraphInstantiate(void** executable, void* graph, unsigned long long) {
-  return instantiate(__func__, executable, graph);
-}
-CUDART_API Error cudaGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
-  return instantiate(__func__, executable, graph);
-}
-CUDART_API Error cudaGraphUpload(void*, Stream) { return sim::success; }
-CUDART_API Error cudaGraphLaunch(void* graph, Stream stream) { return graph_launch(__func__, graph, stream); }
-CUDART_API Error cudaGraphLaunch_ptsz(void* graph, Stream stream) {
-  return graph_launch("cudaGraphLaunch", graph, per_thread(stream));
-}
-CUDART_API Error cudaGraphDestroy(void* graph) { return destroy_graph(__func__, graph); }
-CUDART_API Error cudaGraphExecDestroy(void* graph) { return destroy_graph(__func__, graph); }
 
 }  // namespace cudart

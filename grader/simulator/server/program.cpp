@@ -398,6 +398,20 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
     case Ask::graph_destroy:
       if (graphs_.erase(u64()) == 0) throw Failed{invalid_value};
       return;
+    case Ask::graph_update: {
+      const auto executable = graphs_.find(u64());
+      const auto graph = graphs_.find(u64());
+      if (executable == graphs_.end() || graph == graphs_.end()) throw Failed{invalid_value};
+      if (!executable->second->like(*graph->second)) throw Failed{graph_update_failure};
+      executable->second = graph->second;
+      return;
+    }
+    case Ask::graph_nodes: {
+      const auto found = graphs_.find(u64());
+      if (found == graphs_.end()) throw Failed{invalid_value};
+      result.put(std::uint64_t{found->second->nodes.size()});
+      return;
+    }
     case Ask::reset: return reset();
     default: throw Malformed("a question that does not exist");
   }

@@ -5,6 +5,7 @@
 // order that nobody promised meets the other one.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -28,6 +29,9 @@ struct Node {
 struct CapturedGraph {
   StreamId origin = 0;
   std::vector<Node> nodes;
+  bool like(const CapturedGraph& other) const {  // as many nodes, which come behind the same ones
+    return std::ranges::equal(nodes, other.nodes, {}, &Node::after, &Node::after);
+  }
 };
 using Graph = std::shared_ptr<const CapturedGraph>;
 // How many works of each tracked stream, by its slot, come before.
