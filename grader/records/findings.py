@@ -349,6 +349,13 @@ _OF_GLOBAL = {
     ),
     "fence_behind_flag": _of_blocks(f"the fence (line {{fence}}) stands behind {_FLAG}; put it before"),
     "no_fence_before_flag": _of_blocks(f"a __threadfence() before {_FLAG} is missing"),
+    "unfenced_lock": Reason(
+        _GLOBAL,
+        _UNORDERED + "the lock that is taken at line {lock} orders nothing without a __threadfence() behind "
+        "taking it, and one before giving it back",
+        "A lock without fences does not protect what it guards",
+        "Put a __threadfence() behind taking the lock and before giving it back.",
+    ),
     "lost_update": Reason(
         "{who} {does} {target}{line}, a value computed from what it has read there, where {other} does the "
         "same in the same instruction: one of the two updates is lost",

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from built_programs import EVERY_WAY, LIBRARY, Compile, marked_lines, races
+from built_programs import EVERY_WAY, LIBRARY, Compile, call, marked_lines, races
 
-from grader.simulator.driver import Options
+from grader.simulator.driver import Options, Simulator
 
 SOURCE = """
 #define LEADER if (threadIdx.x) return
@@ -61,6 +61,20 @@ __global__ void lock_of_each_lane(int* lock, int* sum) {
     }
   }
 }
+__global__ void counts_in_locks(int* lock, int* sum) {
+  const int n = threadIdx.x % 10;
+  while (atomicExch(lock + n, 1) != 0) {}
+  sum[n] = sum[n] + 1;  // counts
+  atomicExch(lock + n, 0);
+}
+__global__ void counts_beside_a_swap(int* most, int* sum) {
+  int seen = 0;
+  for (int old = -1; seen < threadIdx.x && old != seen;) {
+    old = seen;
+    seen = atomicCAS(most, old, threadIdx.x + 7);
+  }
+  sum[threadIdx.x % 10] += 1;
+}
 __global__ void list(int* head, int* next) {
   const int n = 1 + blockIdx.x * blockDim.x + threadIdx.x;
   for (int turn = 0; turn < 3; ++turn) next[3 * n + turn] = atomicExch(head, 3 * n + turn);
@@ -98,12 +112,13 @@ template <class Kernel> int launched(Kernel kernel) {
 #define FUNCTION(kernel) extern "C" int run_##kernel() { return launched(kernel); }
 """
 RIGHT = ("both", "both_by_exchange", "lock_of_each_lane", "list", "stack", "last_block")
-LINES = marked_lines(SOURCE)
+LINES = {kernel: lines for kernel, lines in marked_lines(SOURCE).items() if kernel != "counts"}
+RACES = ("counts_in_locks", "counts_beside_a_swap")
 
 
 @pytest.fixture(scope="module")
 def library(nvcc: Compile) -> Path:
-    functions = "\n".join(f"FUNCTION({kernel})" for kernel in (*RIGHT, *LINES))
+    functions = "\n".join(f"FUNCTION({kernel})" for kernel in (*RIGHT, *LINES, *RACES))
     return nvcc(SOURCE + functions, "locks.so", *LIBRARY)
 
 
@@ -120,3 +135,17 @@ def test_a_lock_without_a_fence_is_named_where_it_is_given_back(
 ) -> None:
     (lines,) = races(library, f"run_{kernel}", options, {"unfenced_lock"})
     assert lines >= LINES[kernel]
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+def test_a_race_of_what_a_lock_without_fences_guards_names_the_lock(options: Options, library: Path) -> None:
+    reasons = {}
+    for kernel in RACES:
+        with Simulator(options) as simulator:
+            simulator.load(library)
+            assert call(simulator, library, f"run_{kernel}") == 0
+            assert simulator.synchronize()
+            reasons[kernel] = {finding.kind: finding.reason for finding in simulator.take_findings()}
+    assert set(reasons["counts_in_locks"]) == {"unfenced_lock", "race_global"}
+    assert reasons["counts_in_locks"]["race_global"] == "unfenced_lock"
+    assert reasons["counts_beside_a_swap"]["race_global"] != "unfenced_lock"

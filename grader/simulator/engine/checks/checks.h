@@ -128,6 +128,7 @@ void check_shared(Warp&, const Instruction&, const Access&);
 void check_global(Warp&, const Instruction&, const Access&, const Rows&);
 void check_within_block(Warp&, const Instruction&, const Access&, const Rows&);  // a part of check_global()
 void check_lock(Warp&, const Instruction&, const Access&, SharedRaces&);          // a part of that
+bool in_unfenced_lock(const SharedRaces&, std::uint32_t warp);  // has used what a lock guards, with no fence behind it
 void count_global(Warp&, const Instruction&, const Access&, const Rows&);
 void count_shared(Warp&, const Instruction&, const Access&);
 

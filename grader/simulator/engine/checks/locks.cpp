@@ -17,10 +17,21 @@ std::uint64_t bits(const void* from, std::uint32_t size) {
   return value;
 }
 
+std::uint64_t operand(const Warp& w, const Access& a, unsigned lane, Slot slot) {
+  return bits(lanes_at<std::byte>(w, slot) + lane * a.size, a.size);
+}
+
 // What an exchange or a store of one word brings; of a compare and swap, which gives nothing back, something else.
 std::uint64_t new_value(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
   if (!a.atomic) return bits(a.value[0] + lane * a.size, a.size);
-  return bits(lanes_at<std::byte>(w, i.o[i.o[2] ? 2 : 1]) + lane * a.size, a.size);
+  return operand(w, a, lane, i.o[i.o[2] ? 2 : 1]);
+}
+
+// Whether an exchange, or a compare and swap, is about to change the word: others hold the lock where it is not.
+bool takes(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
+  const auto now = bits(reinterpret_cast<const void*>(a.address[lane]), a.size);
+  const auto value = new_value(w, i, a, lane);
+  return i.o[3] ? now == value : now != value;
 }
 
 void report(const Warp& w, const Instruction& i, const Access& a, unsigned lane, const SharedRaces::Lock& lock) {
@@ -56,11 +67,23 @@ void check_lock(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) 
     return;
   }
   if (!exchanges) return;
+  Mask taken = 0;
+  for (Mask m = a.mask; m && !taken; m &= m - 1) {
+    if (takes(w, i, a, static_cast<unsigned>(std::countr_zero(m)))) taken = m;
+  }
+  if (!taken) return;
+  const auto lane = static_cast<unsigned>(std::countr_zero(taken));
   lock = {};
-  lock.word = a.address[std::countr_zero(a.mask)];
+  lock.word = a.address[lane];
   lock.before = bits(reinterpret_cast<const void*>(lock.word), a.size);
   lock.site = i.site;
   lock.fenced = i.acquires;
+  lock.usual = lock.before == 0 && (swaps ? operand(w, a, lane, i.o[3]) : new_value(w, i, a, lane)) == 1;
+}
+
+bool in_unfenced_lock(const SharedRaces& r, std::uint32_t warp) {
+  const SharedRaces::Lock& lock = r.locks[warp];
+  return lock.usual && lock.used_early;
 }
 
 void fence_lock(SharedRaces& r, std::uint32_t warp) {

@@ -192,6 +192,7 @@ struct SharedRaces {
     std::uint64_t before = 0;
     std::uint32_t site = 0;
     bool fenced = false, used_early = false, used_late = false;
+    bool usual = false;  // it was 0 and becomes 1, as hardly anything does that is no lock
   };
   std::array<Lock, lane_count> locks{};
   bool exchanged = false;  // a thread of the block may have taken or released a lock

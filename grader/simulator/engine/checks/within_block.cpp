@@ -125,12 +125,15 @@ struct Checker {
     if (same_warp) doubt.lanes &= ~(1u << (a.write ? lane : other_lane));
     const bool doubtful = launch.program.of_triton && a.write != other_writes;
     if (doubtful ? r.doubted(doubt) : launch.seen("race_global", i.site)) return;
-    const char* mistake = mistake_of_one_statement(launch.program, i.site, a.write, touch.site, other_writes);
+    const bool locked = in_unfenced_lock(r, w.number);
+    const char* mistake =
+        locked ? "unfenced_lock" : mistake_of_one_statement(launch.program, i.site, a.write, touch.site, other_writes);
     const std::uint32_t stamp = touch.clock << SharedRaces::thread_bits | other;
     doubt.finding = launch.finding("race_global", mistake ? mistake : missing_order(r, stamp, w.number, lane), i.site,
                                    {accessing(w, i, a, lane), launch.at(touch.site, *w.block, other_warp, other_lane,
                                                                         other_writes ? "writes" : "reads")},
                                    both(target(w, a, lane), launch.overlap(i.site, a.write, touch.site, other_writes)));
+    if (locked) doubt.finding.facts.emplace_back("lock", launch.place(r.locks[w.number].site).line);
     if (doubtful)
       r.doubts.push_back(std::move(doubt));
     else
