@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from grader.records.record import PerformanceResult
 
 STEPWISE, FUSED = "PyTorch, one operation at a time", "PyTorch, its own operator"
+_WAYS = {STEPWISE: "one operation at a time", FUSED: "its own operator"}
 WAIT_SECONDS = 240.0
 READY = "ready"
 
@@ -54,14 +55,14 @@ class Others:
         mine = (self.times or {}).get(problem, {})
         cases = [case.model_copy(update={"others_us": mine.get(case.name, {})}) for case in performance.cases]
         lines = []
-        for way in (STEPWISE, FUSED):
+        for way, described in _WAYS.items():
             ratios = [
                 math.log(case.others_us[way] / case.yours_us)
                 for case in cases
                 if case.yours_us and way in case.others_us
             ]
             if ratios:
-                lines.append(f"{math.exp(fmean(ratios)):.2f}x the speed of {self.name}, {way.split(', ')[1]}")
+                lines.append(f"{math.exp(fmean(ratios)):.2f}x the speed of {self.name}, {described}")
         return performance.model_copy(update={"cases": cases, "info": [*performance.info, *lines]})
 
 
