@@ -285,7 +285,7 @@ def find(folder: Path, files: tuple[str, ...]) -> Discovery:
         )
     raise FolderError(
         "".join(f"{reason}.\n" for reason in discovery.skipped)
-        + f"{folder} holds no submission. A submission is a sub-folder, a .zip file, or files with names "
+        + f"{folder} holds no submission. A submission is a sub-folder, an archive, or files with names "
         f"from Canvas (doejane_1001_556677_{files[0] if files else 'kernel.cu'})."
     )
 
@@ -580,4 +580,4 @@ def _summary(record: Record) -> str:
 
 
 def _score(record: Record) -> str:
-    return f"{record.score.earned:.1f}/{record.score.decided:.1f}"
+    return plain(record.not_graded) or f"{record.score.earned:.1f}/{record.score.decided:.1f}"

@@ -33,7 +33,8 @@ from grader.reports.folder import (
     write_tables,
 )
 from grader.run.grading import grader_info
-from grader.submissions.submission import SubmissionError, UnreadableError, collect
+from grader.submissions.submission import collect
+from grader.submissions.trees import SubmissionError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -84,7 +84,7 @@ def batch(
     precise: bool,
     seed: int | None,
 ) -> int:
-    """Grade every submission in FOLDER: sub-folders, .zip files, and files named as Canvas names them.
+    """Grade every submission in FOLDER: sub-folders, archives, and files named as Canvas names them.
 
     What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
     of the machine.

@@ -88,22 +88,27 @@ def grades(
     writer = csv.writer(text)
     writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
     without, unknown, written = [], [], 0
+    blank: list[str] = []
     for name, record in sorted(results.items()):
         matches = [_User(username=name)] if users is None else _matching(name, users)
         score = totals(record).earned
-        if record is None or score is None:
+        if record is None or (score is None and not record.not_graded):
             without.append(name)
         elif len(matches) != 1:
             unknown.append(name)
         else:
             user, possible = matches[0], record.score.possible
             full = user.maximum if scale and user.maximum else min(possible, MAXIMUM)
-            cells = [user.username, user.email, user.idnumber, f"{score * full / possible:.2f}"]
+            grade = "" if score is None else f"{score * full / possible:.2f}"  # Moodle takes "" for no grade
+            cells = [user.username, user.email, user.idnumber, grade]
             writer.writerow([cell(part) for part in (*cells, "; ".join(_feedback(record)))])
-            written += 1
+            written += score is not None
+            blank += [f"{name} ({record.not_graded})"] if score is None else []
     notices = [f"{item}: wrote {written} grades"]
     if users is None and written:
         notices.append("without --roster, the name of each submission is used as a username of Moodle")
+    if blank:
+        notices.append(f"a blank grade, with the reason as feedback: {'; '.join(map(line, blank))}")
     if without:
         notices.append(f"no score yet, so left out: {'; '.join(map(line, without))}")
     if unknown:
@@ -157,6 +162,8 @@ def _folded(name: str) -> str:
 
 
 def _feedback(record: Record) -> Iterator[str]:
+    if record.not_graded:
+        yield line(record.not_graded)
     for problem in record.problems:
         if points := shown(earned(problem)):
             why = next(iter(causes(problem)), "")

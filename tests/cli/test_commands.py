@@ -208,7 +208,8 @@ def test_an_option_of_a_batch_that_would_do_nothing_or_is_wrong_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["empty folder", "no zip", "escaping zip"])
-def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Path) -> None:
+def test_a_faulty_submission_has_no_points_and_a_reason(kind: str, tmp_path: Path) -> None:
+    """An empty one has 0 of what could be decided; of one that cannot be read nothing is decided."""
     path = tmp_path / "hw3.zip"
     if kind == "empty folder":
         path = tmp_path / "hw3"
@@ -220,10 +221,12 @@ def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Pa
             archive.writestr("../../evil.cu", "int x;")
     done = run("grade", path, "--json", tmp_path / "result.json")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "Score: 0.0/60.0 (100.0 possible)"
+    decided = 60.0 if kind == "empty folder" else 0.0
+    assert done.stdout.splitlines()[-1] == f"Score: 0.0/{decided} (100.0 possible)"
     record = results.read(tmp_path / "result.json")
     assert record.submission.error
     assert record.submission.error in " ".join(done.stdout.split())
+    assert ("not graded: " in done.stdout) == (not decided) == bool(record.not_graded)
 
 
 def test_a_misnamed_file_costs_its_problems_and_names_the_right_name(tmp_path: Path) -> None:
