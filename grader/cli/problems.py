@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Column, Table
 
-from grader.assignments.assignment import available
+from grader.assignments.assignment import is_installed
 from grader.cli import options
 from grader.cli.arguments import checked_assignment, load_assignment, write_json
 from grader.cli.options import FILE
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 def problems(assignment: str | None, json_path: Path | None) -> int:
     """List the problems of an assignment with points and targets."""
     # Tests check the names of installed ones, which students list and need not wait for PyTorch to see.
-    installed = assignment is None or assignment in available()
-    chosen = load_assignment(assignment) if installed else checked_assignment(assignment)
+    chosen = load_assignment(assignment)
+    if not is_installed(chosen):
+        chosen = checked_assignment(assignment)
     if json_path is not None:
         return write_json(chosen.rules.model_dump(mode="json"), json_path)
     names = ("title", "correctness", "performance", "target")

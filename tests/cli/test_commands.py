@@ -464,6 +464,39 @@ def test_new_leaves_what_working_in_the_template_has_made(tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "hw").iterdir()} == {"row.cu", "grader.toml"}
 
 
+def test_a_folder_of_ones_own_assignment_is_graded_without_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "course" / "own"
+    own.mkdir(parents=True)
+    (own / "assignment.toml").write_text('id = "own"\ntitle = "Own"\nextends = "first_kernels"\n')
+    assert run("new", tmp_path / "hw", "--assignment", own).returncode == 0
+    done = run("grade", tmp_path / "hw", "--problem", "saxpy", "--device", "sim")
+    assert done.returncode == 2
+    assert "named by --assignment FOLDER, or by its id once GRADER_ASSIGNMENTS names" in done.stderr
+    monkeypatch.setenv("GRADER_ASSIGNMENTS", str(own.parent))
+    assert run("new", tmp_path / "again", "--assignment", "own").stdout.endswith(
+        f"grader grade {tmp_path / 'again'}\n"
+    )
+    done = run("grade", tmp_path / "hw", "--problem", "saxpy", "--device", "sim", "--fast")
+    assert done.returncode == 1
+    assert "(saxpy)" in done.stdout
+
+
+def test_new_copies_what_the_problems_of_an_extension_need(tmp_path: Path) -> None:
+    entries = "".join(f'[[problems]]\nid = "{name}"\n' for name in ("saxpy", "scan"))
+    rules = f'id = "own"\ntitle = "Own"\nextends = "first_kernels"\n{entries}'
+    (tmp_path / "assignment.toml").write_text(rules)
+    done = run("new", tmp_path / "hw", "--assignment", tmp_path)
+    assert done.returncode == 0
+    assert "HANDOUT.md is that of first_kernels, which has further problems: write your own" in done.stderr
+    files = {path.name for path in (tmp_path / "hw").iterdir()}
+    assert files == {"saxpy.cu", "scan.cu", "grader.toml", "HANDOUT.md"}
+    (tmp_path / "HANDOUT.md").write_text("Two kernels.\n")
+    assert run("new", tmp_path / "hw2", "--assignment", tmp_path).returncode == 0
+    assert (tmp_path / "hw2" / "HANDOUT.md").read_text() == "Two kernels.\n"
+
+
 def test_a_submission_that_names_a_folder_as_its_assignment_is_refused(tmp_path: Path) -> None:
     (tmp_path / "problems").mkdir()
     (tmp_path / "problems" / "p.py").write_text("open('taken', 'w')")
