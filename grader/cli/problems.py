@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from grader.assignments.assignment import is_installed
+from grader.assignments.rules import AssignmentError
 from grader.cli import options
-from grader.cli.arguments import checked_assignment, load_assignment, write_json
+from grader.cli.arguments import FaultError, checked_assignment, load_assignment, write_json
 from grader.cli.options import FILE
+from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     chosen = load_assignment(assignment)
     if not is_installed(chosen):
         chosen = checked_assignment(assignment)
+        with importing():
+            from grader.assignments.names import try_out  # noqa: PLC0415 - PyTorch takes seconds
+        try:
+            try_out(chosen)
+        except AssignmentError as error:
+            raise FaultError(str(error), ExitCode.USAGE) from error
     if json_path is not None:
         return write_json(chosen.rules.model_dump(mode="json"), json_path)
     names = ("title", "correctness", "performance", "target")

@@ -113,6 +113,13 @@ class Range:
     multiple_of: int = 1
     end: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse one that holds no value."""
+        if self.multiple_of < 1 or self.high // self.multiple_of * self.multiple_of < max(self.low, 1):
+            raise ValueError(
+                f"{self} holds no value from 1 on: low <= high is needed, and a multiple of multiple_of"
+            )
+
     @property
     def last(self) -> int:
         """The largest value on a GPU."""

@@ -179,6 +179,7 @@ def check(
     """
     try:
         names.check(assignment)
+        names.try_out(assignment)
     except AssignmentError as error:
         yield Row("rules", False, str(error))
         return
