@@ -94,7 +94,7 @@ def _smallest(problem: KernelProblem) -> Iterable[Case]:
 
 def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
     """Why a speedup of the problem would be over nothing; "" where it has what to compare with."""
-    if not isinstance(problem, KernelProblem) or entry.measure == "share_of_limit":
+    if not isinstance(problem, KernelProblem) or entry.measure == "share_of_limit" or not entry.performance:
         return ""
     timed = problem.timing_cases(0)
     program = problem.unfused(timed[0]) if timed else ()

@@ -30,11 +30,14 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     if not is_installed(chosen):
         chosen = checked_assignment(assignment)
         with importing():
-            from grader.assignments.names import try_out  # noqa: PLC0415 - PyTorch takes seconds
+            from grader.assignments.cases import of_all  # noqa: PLC0415 - PyTorch takes seconds
+            from grader.assignments.names import try_out  # noqa: PLC0415
         try:
             try_out(chosen)
         except AssignmentError as error:
             raise FaultError(str(error), ExitCode.USAGE) from error
+        for text in of_all(chosen):
+            click.echo(text, err=True)
     if json_path is not None:
         return write_json(chosen.rules.model_dump(mode="json"), json_path)
     names = ("title", "correctness", "performance", "target")
@@ -52,7 +55,7 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x{host}{targets}{steps}{demands}",
+            f"{problem.target:g}x{host}{targets}{steps}{demands}" if problem.performance else demands[2:],
         )
     Console().print(table)
     return ExitCode.OK

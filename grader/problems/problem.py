@@ -399,6 +399,8 @@ class KernelProblem(Problem):
         fused: PyTorch's own way to the outputs, timed for information.
         by_type: the problem for each element type of its cases; empty where there is only one type.
         space: which inputs it may have; None where nobody has said.
+        wide: why its bounds are wider than rounding explains, such as of a mean of random samples; otherwise
+            empty. The soundness check then asks for no case that finds numbers of fewer bits.
     """
 
     entry_point: str
@@ -412,6 +414,7 @@ class KernelProblem(Problem):
     fused: Fused | None = None
     by_type: Mapping[str, KernelProblem] = field(default_factory=dict)
     space: Space | None = None
+    wide: str = ""
 
     @property
     def entry_points(self) -> tuple[str, ...]:

@@ -98,6 +98,24 @@ class _Run:
     sandbox: SandboxInfo | None = None
     languages: Mapping[str, str] = field(default_factory=dict)
     problems: dict[str, ProblemResult] = field(default_factory=dict)
+    steps: dict[str, str] = field(default_factory=dict)  # what was done last, by problem
+
+    def telling(self, progress: Callable[[str], None]) -> Callable[[str], None]:
+        """``progress``, which also keeps what each problem is at."""
+
+        def told(text: str) -> None:
+            problem, _, step = text.partition(": ")
+            if problem in self.request.problems and step:
+                self.steps[problem] = step
+            progress(text)
+
+        return told
+
+    def unjudged(self, name: str, reason: str) -> str:
+        """Why a problem has no result: the reason, and what it was at."""
+        if name not in self.steps:
+            return reason
+        return f"{reason}, at {self.steps[name]}. To grade this problem alone, add --problem {name}."
 
     def note(self, text: str) -> None:
         """Tell something of the submission as a whole."""
@@ -114,7 +132,7 @@ class _Run:
                 request.assignment,
                 name,
                 Verdict.INFRA_ERROR,
-                fallback,
+                self.unjudged(name, fallback),
                 language=self.languages.get(name, "cuda"),
             )
             for name in request.problems
@@ -148,7 +166,7 @@ def grade(
     """
     run = _Run(request, bench or Bench())
     try:
-        _grade(run, progress, built)
+        _grade(run, run.telling(progress), built)
     except EmptyError as error:
         return _faulty(run, Verdict.FAIL, str(error))
     except SubmissionError as error:

@@ -124,7 +124,5 @@ def test_a_formula_that_fails_in_a_case_is_told_with_its_line(tmp_path: Path) ->
     assert text != problem.read_text()
     broken = load(str(own))
     check(broken)
-    with pytest.raises(
-        AssignmentError, match=r"^.*problems/half_scale\.py:\d+: ZeroDivisionError: division by"
-    ):
+    with pytest.raises(AssignmentError, match=r"problems/half_scale\.py:\d+: ZeroDivisionError: division"):
         try_out(broken)
