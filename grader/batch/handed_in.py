@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from grader.assignments.rules import Attempts, Deadline, Rules, nearest
+from grader.batch.by_hand import ByHand, with_notes
+from grader.batch.tables import TableError
 from grader.records.record import write_text
 from grader.reports.gradebook import totals
 
@@ -28,10 +30,6 @@ if TYPE_CHECKING:
 FILE = ".submitted.json"
 COLUMNS = ["submission", "submitted", "student"]
 UNKNOWN = "nothing says when it was handed in: nothing is taken off"
-
-
-class TableError(Exception):
-    """The table cannot be used; the message names file, line and remedy."""
 
 
 class _Kept(BaseModel):
@@ -104,11 +102,23 @@ def renew(folder: Path, rules: Rules, table: Path | None) -> HandedIn | None:
     return after
 
 
-def settled(results: Mapping[str, Record | None], handed_in: HandedIn | None) -> Settled:
-    """The records as the rules of the class have it."""
+def settled(
+    results: Mapping[str, Record | None], handed_in: HandedIn | None, by_hand: ByHand | None = None
+) -> Settled:
+    """The records as the rules of the class and points by hand have it.
+
+    Lateness takes off of what a problem has by hand, and not of a bonus.
+
+    Raises:
+        TableError: points are of a problem that is not there.
+    """
+    points = by_hand or ByHand()
+    after = {name: record and points.replaced(name, record) for name, record in results.items()}
+    if handed_in is not None:
+        after = {name: record and _after(record, name, handed_in) for name, record in after.items()}
+    after = {name: record and points.added(name, record) for name, record in after.items()}
     if handed_in is None:
-        return Settled(results)
-    after = {name: record and _after(record, name, handed_in) for name, record in results.items()}
+        return Settled(after)
     students = {name: attempt.student for name, attempt in handed_in.submissions.items() if name in after}
     superseded: dict[str, str] = {}
     for mine in _by_student(students).values():
@@ -147,10 +157,7 @@ def _after(record: Record, name: str, handed_in: HandedIn) -> Record:
 
 
 def _noted(record: Record, note: str) -> Record:
-    submission = record.submission
-    return record.model_copy(
-        update={"submission": submission.model_copy(update={"notes": [*submission.notes, note]})}
-    )
+    return with_notes(record, [note])
 
 
 def _by_student(students: Mapping[str, str]) -> dict[str, list[str]]:

@@ -98,8 +98,8 @@ def batch(
         from grader.batch import progress  # noqa: PLC0415
         from grader.batch import slurm as clusters  # noqa: PLC0415
         from grader.batch.handed_in import FILE as TIMES  # noqa: PLC0415
-        from grader.batch.handed_in import TableError  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
+        from grader.batch.tables import TableError  # noqa: PLC0415
 
     request = batches.BatchRequest(
         folder=folder,

@@ -89,6 +89,7 @@ def grades(
     writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
     without, unknown, written = [], [], 0
     blank: list[str] = []
+    cut: list[str] = []
     for name, record in sorted(results.items()):
         matches = [_User(username=name)] if users is None else _matching(name, users)
         score = totals(record).earned
@@ -99,7 +100,8 @@ def grades(
         else:
             user, possible = matches[0], record.score.possible
             full = user.maximum if scale and user.maximum else min(possible, MAXIMUM)
-            grade = "" if score is None else f"{score * full / possible:.2f}"  # Moodle takes "" for no grade
+            grade = "" if score is None else f"{min(score / possible, 1) * full:.2f}"  # "" is no grade
+            cut += [name] if score is not None and score > possible else []
             cells = [user.username, user.email, user.idnumber, grade]
             writer.writerow([cell(part) for part in (*cells, "; ".join(_feedback(record)))])
             written += score is not None
@@ -107,6 +109,8 @@ def grades(
     notices = [f"{item}: wrote {written} grades"]
     if users is None and written:
         notices.append("without --roster, the name of each submission is used as a username of Moodle")
+    if cut:
+        notices.append(f"more points than there are, so written as the maximum: {'; '.join(map(line, cut))}")
     if blank:
         notices.append(f"a blank grade, with the reason as feedback: {'; '.join(map(line, blank))}")
     if without:
