@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.batch import by_hand
+from grader.batch import by_hand, teams
 from grader.batch.crew import WORKER, Crew, EndedError, NoWorkerLeftError, Station, Worker
 from grader.batch.handed_in import renew
 from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished, storing
@@ -233,6 +233,7 @@ def keep_times(request: BatchRequest) -> None:
         request.out.mkdir(parents=True, exist_ok=True)
         renew(request.out, request.assignment.rules, request.submitted)
         by_hand.read(request.out)  # a table that is wrong is told before anything is graded
+        teams.read(request.out)
 
 
 def outcome(

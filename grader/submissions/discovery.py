@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 LATE = "handed in late"
-RESERVED = ("gradebook.csv", "index.html", "points.csv")  # what stands beside the results of the submissions
+RESERVED = (
+    "gradebook.csv",
+    "index.html",
+    "points.csv",
+    "teams.csv",
+)  # what stands beside the results of the submissions
 _ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_]+)_(?P<attachment>\d+)_(?P<file>.+)")
 _NAMED = re.compile(r"(?P<name>\w+?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<attachment>\d+)_(?P<file>.+)")
 _NO_FILE = re.compile(
