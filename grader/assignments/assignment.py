@@ -8,13 +8,15 @@
 
 Of a further language, such as Triton, ``reference_triton`` and ``student_template_triton`` hold the kernels.
 
-It is loaded by the id of an installed one, or by the path of a folder. Its modules are code that the judge
-runs: a folder is as trusted as the grader itself, and a submission never says which one is loaded.
+It is loaded by its id, if it is installed or lies in a folder that ``GRADER_ASSIGNMENTS`` names, or by the
+path of its folder. Its modules are code that the judge runs: a folder is as trusted as the grader itself, and
+a submission never says which one is loaded.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +44,9 @@ _INSTALLED = (
     Path(__file__).parents[2] / "assignments",
 )
 """Where assignments lie that come with the grader: within the package, in a source tree beside it."""
+
+ENVIRONMENT = "GRADER_ASSIGNMENTS"
+"""The variable with folders of further assignments that are named by id, separated as in PATH."""
 
 _NOT_INHERITED = {"id", "title", "extends", "template", "reference"}
 """Keys of the rules that an assignment that extends another does not take from there, or not as a path."""
@@ -142,8 +147,25 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def available() -> tuple[str, ...]:
-    """Ids of the assignments that come with the grader."""
-    return tuple(sorted(path.parent.name for path in _installed().glob(f"*/{FILE}")))
+    """Ids of the assignments that come with the grader, and of those in the folders of ``ENVIRONMENT``."""
+    return tuple(sorted(_by_id()))
+
+
+def has_id(assignment: Assignment) -> bool:
+    """Whether it is loaded by its id, too."""
+    return _by_id().get(assignment.id) == assignment.folder
+
+
+def is_installed(assignment: Assignment) -> bool:
+    """Whether it comes with the grader."""
+    return assignment.folder.parent == _installed().resolve()
+
+
+def _by_id() -> Mapping[str, Path]:
+    """The folders of assignments by id; one that comes with the grader counts before another of its id."""
+    further = [Path(folder) for folder in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if folder]
+    paths = [path.parent for folder in (*further, _installed()) for path in folder.glob(f"*/{FILE}")]
+    return {path.name: path.resolve() for path in paths}
 
 
 def default() -> str:
@@ -158,7 +180,7 @@ def load(name: str) -> Assignment:
         AssignmentError: there is none, or its file is wrong.
     """
     if name in available():
-        return read(_installed() / name)
+        return read(_by_id()[name])
     folder = Path(name)
     if (folder / FILE).is_file():
         return read(folder)
@@ -184,7 +206,7 @@ def read(folder: Path) -> Assignment:
         outer = base.rules.model_dump(mode="json", exclude_none=True, exclude=_NOT_INHERITED)
         entries = merged(outer, entries)
     rules = parse(entries, path)
-    if folder.parent == _installed().resolve() and rules.id != folder.name:
+    if folder in _by_id().values() and rules.id != folder.name:
         raise AssignmentError(f"{path}: id is {rules.id!r}; it must be the folder's name, {folder.name!r}")
 
     def part(name: str, inherited: Path | None) -> Path:
@@ -206,7 +228,7 @@ def read(folder: Path) -> Assignment:
 def _extended(name: str, path: Path) -> Path:
     """The folder of what the file ``path`` extends: an installed assignment, or a folder from its own."""
     if name in available():
-        return _installed() / name
+        return _by_id()[name]
     if (path.parent / name / FILE).is_file():
         return path.parent / name
     raise AssignmentError(

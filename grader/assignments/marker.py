@@ -1,6 +1,6 @@
 """The file in a student's folder that names the assignment which the folder is for.
 
-It names an installed assignment by its id and nothing else: what was handed in must not decide which code the
+It names an assignment by its id and nothing else: what was handed in must not decide which code the
 judge loads.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING
 
-from grader.assignments.assignment import available, load
+from grader.assignments.assignment import ENVIRONMENT, available, load
 from grader.assignments.rules import AssignmentError, nearest
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def named(folder: Path) -> Assignment | None:
     if name not in available():
         raise AssignmentError(
             f"{path}: {name!r} is no installed assignment.{nearest(name, list(available()))} "
-            "An assignment in a folder is named by --assignment FOLDER alone."
+            f"One in a folder is named by --assignment FOLDER, or by its id once {ENVIRONMENT} names the "
+            "folder that it lies in."
         )
     return load(name)

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from grader.assignments.rules import AssignmentError
+from grader.problems.aten import FormulaError
 from grader.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -29,18 +30,26 @@ def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, P
     """The problems that modules of these names define; names without a module are left out.
 
     Raises:
-        AssignmentError: a module cannot be imported, or its ``PROBLEM`` is none or has another id.
+        AssignmentError: modules cannot be imported, or their ``PROBLEM`` is none or has another id; the
+            message has a line for each.
     """
-    problems = {}
+    problems, faults = {}, []
     for problem_id in ids:
-        for folder in folders:
+        folder = next((folder for folder in folders if (folder / f"{problem_id}.py").is_file()), None)
+        if folder is None:
+            continue
+        try:
+            problem = getattr(load_module(folder, problem_id), "PROBLEM", None)
+        except AssignmentError as error:
+            faults.append(str(error))
+            continue
+        if not isinstance(problem, Problem) or problem.id != problem_id:
             path = folder / f"{problem_id}.py"
-            if path.is_file():
-                problem = getattr(load_module(folder, problem_id), "PROBLEM", None)
-                if not isinstance(problem, Problem) or problem.id != problem_id:
-                    raise AssignmentError(f"{path}: PROBLEM must be a Problem with the id {problem_id!r}")
-                problems[problem_id] = problem
-                break
+            faults.append(f"{path}: PROBLEM must be a Problem with the id {problem_id!r}")
+        else:
+            problems[problem_id] = problem
+    if faults:
+        raise AssignmentError("\n".join(faults))
     return problems
 
 
@@ -64,11 +73,22 @@ def load_module(folder: Path, name: str) -> ModuleType:
     try:
         return importlib.import_module(f"{package}.{name}")
     except Exception as error:  # a teacher's code may raise anything
-        inner = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if _within(frame.filename, folder)
-        ]
-        line = f"{inner[-1].filename}:{inner[-1].lineno}" if inner else str(folder / f"{name}.py")
-        raise AssignmentError(f"{line}: {type(error).__name__}: {error}") from error
+        raise AssignmentError(located(error, [folder], folder / f"{name}.py")) from error
+
+
+def located(error: BaseException, folders: Sequence[Path], path: Path) -> str:
+    """An error of a teacher's code in one line, after the innermost line in ``folders`` that led to it.
+
+    Without such a line, it stands after ``path``.
+    """
+    line = str(path)
+    for raised in (error, error.__cause__):
+        for frame in traceback.extract_tb(raised.__traceback__) if raised else ():
+            if any(_within(frame.filename, folder) for folder in folders):
+                line = f"{frame.filename}:{frame.lineno}"
+    text = str(error).partition("\n")[0]
+    kind = "" if isinstance(error, FormulaError) else f"{type(error).__name__}: "
+    return f"{line}: {kind}{text}"
 
 
 def _within(file: str, folder: Path) -> bool:

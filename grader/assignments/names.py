@@ -8,21 +8,23 @@ Layer: imports problems, and with them PyTorch.
 
 from __future__ import annotations
 
+from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.assignments.assignment import FILE
-from grader.assignments.modules import defined
+from grader.assignments.modules import defined, located
 from grader.assignments.rules import AssignmentError, nearest
 from grader.problems.operations import multiply_adds
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
 from grader.problems.program import ProgramProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints, Waiver
-    from grader.problems.problem import Problem
+    from grader.problems.problem import Case, Problem
 
 
 def check(assignment: Assignment) -> None:
@@ -32,6 +34,8 @@ def check(assignment: Assignment) -> None:
         AssignmentError: it has one; the message says all of them, each with the nearest valid name.
     """
     problems, rules = assignment.problems, assignment.rules
+    if broken := [fault for name in problems if (fault := _derived(assignment, name))]:
+        raise AssignmentError("\n".join(broken))
     undefined = [entry.id for entry in rules.problems if entry.graded and entry.id not in problems]
     faults = list(_unknown("graded problem", undefined, defined(assignment.modules)))
     graded = [problems[entry.id] for entry in rules.problems if entry.id in problems]
@@ -52,9 +56,45 @@ def check(assignment: Assignment) -> None:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
 
 
+def try_out(assignment: Assignment) -> None:
+    """Work out what is right in a small case of each distribution of each kernel problem.
+
+    Raises:
+        AssignmentError: that fails; the message has a line for each problem.
+    """
+    faults = [fault for name in assignment.problems if (fault := _derived(assignment, name, deep=True))]
+    if faults:
+        raise AssignmentError("\n".join(faults))
+
+
+def _derived(assignment: Assignment, name: str, *, deep: bool = False) -> str:
+    """Why the baseline of a problem, or with ``deep`` also what is right, cannot be derived; else ""."""
+    problem = assignment.problems[name]
+    if not isinstance(problem, KernelProblem):
+        return ""
+    try:
+        for case in problem.timing_cases(0)[:1]:
+            problem.unfused(case)
+        for case in _smallest(problem) if deep else ():
+            expected = problem.launcher(case).oracle(case, problem.inputs(case))
+            for output in expected:
+                expected[output]
+    except Exception as error:  # noqa: BLE001 - a teacher's code may raise anything
+        return located(error, assignment.modules, Path(f"{name}.py"))
+    return ""
+
+
+def _smallest(problem: KernelProblem) -> Iterable[Case]:
+    """The smallest case of each distribution."""
+    by_distribution: dict[str, Case] = {}
+    for case in sorted(problem.cases(0), key=lambda case: prod(case.sizes.values()), reverse=True):
+        by_distribution[case.distribution] = case
+    return by_distribution.values()
+
+
 def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
     """Why a speedup of the problem would be over nothing; "" where it has what to compare with."""
-    if not isinstance(problem, KernelProblem) or entry.measure == "share_of_limit":
+    if not isinstance(problem, KernelProblem) or entry.measure == "share_of_limit" or not entry.performance:
         return ""
     timed = problem.timing_cases(0)
     program = problem.unfused(timed[0]) if timed else ()

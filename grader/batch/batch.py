@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.batch import by_hand, teams
 from grader.batch.crew import WORKER, Crew, EndedError, NoWorkerLeftError, Station, Worker
 from grader.batch.handed_in import renew
 from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished, storing
@@ -231,6 +232,8 @@ def keep_times(request: BatchRequest) -> None:
     with storing(request.out):
         request.out.mkdir(parents=True, exist_ok=True)
         renew(request.out, request.assignment.rules, request.submitted)
+        by_hand.read(request.out)  # a table that is wrong is told before anything is graded
+        teams.read(request.out)
 
 
 def outcome(
@@ -285,7 +288,7 @@ def find(folder: Path, files: tuple[str, ...]) -> Discovery:
         )
     raise FolderError(
         "".join(f"{reason}.\n" for reason in discovery.skipped)
-        + f"{folder} holds no submission. A submission is a sub-folder, a .zip file, or files with names "
+        + f"{folder} holds no submission. A submission is a sub-folder, an archive, or files with names "
         f"from Canvas (doejane_1001_556677_{files[0] if files else 'kernel.cu'})."
     )
 
@@ -580,4 +583,4 @@ def _summary(record: Record) -> str:
 
 
 def _score(record: Record) -> str:
-    return f"{record.score.earned:.1f}/{record.score.decided:.1f}"
+    return plain(record.not_graded) or f"{record.score.earned:.1f}/{record.score.decided:.1f}"

@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from grader.assignments.rules import Attempts, Deadline, Rules, nearest
+from grader.batch.by_hand import ByHand, with_notes
+from grader.batch.tables import TableError
+from grader.batch.teams import Teams
 from grader.records.record import write_text
 from grader.reports.gradebook import totals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from grader.records.record import Record
@@ -28,10 +31,6 @@ if TYPE_CHECKING:
 FILE = ".submitted.json"
 COLUMNS = ["submission", "submitted", "student"]
 UNKNOWN = "nothing says when it was handed in: nothing is taken off"
-
-
-class TableError(Exception):
-    """The table cannot be used; the message names file, line and remedy."""
 
 
 class _Kept(BaseModel):
@@ -60,12 +59,12 @@ class Settled:
     Attributes:
         results: the records by submission, with what lateness takes off; None for one without a result.
         superseded: submissions of students of whom another one counts.
-        students: whose each submission of the table is.
+        students: who gets the points of each submission.
     """
 
     results: Mapping[str, Record | None]
     superseded: frozenset[str] = frozenset()
-    students: Mapping[str, str] = field(default_factory=dict)
+    students: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def kept(folder: Path) -> HandedIn | None:
@@ -104,25 +103,67 @@ def renew(folder: Path, rules: Rules, table: Path | None) -> HandedIn | None:
     return after
 
 
-def settled(results: Mapping[str, Record | None], handed_in: HandedIn | None) -> Settled:
-    """The records as the rules of the class have it."""
-    if handed_in is None:
-        return Settled(results)
-    after = {name: record and _after(record, name, handed_in) for name, record in results.items()}
-    students = {name: attempt.student for name, attempt in handed_in.submissions.items() if name in after}
+def settled(
+    results: Mapping[str, Record | None],
+    handed_in: HandedIn | None,
+    by_hand: ByHand | None = None,
+    teams: Teams | None = None,
+) -> Settled:
+    """The records as the rules of the class, points by hand and teams have it.
+
+    Lateness takes off of what a problem has by hand, and not of a bonus.
+
+    Raises:
+        TableError: points are of a problem that is not there, or nothing says which of several submissions of
+            a team counts.
+    """
+    points, groups = by_hand or ByHand(), teams or Teams()
+    after = {name: record and points.replaced(name, record) for name, record in results.items()}
+    if handed_in is not None:
+        after = {name: record and _after(record, name, handed_in) for name, record in after.items()}
+    after = {name: record and points.added(name, record) for name, record in after.items()}
+    attempts = {} if handed_in is None else handed_in.submissions
+    owners = {name: groups.of(attempts[name].student if name in attempts else name) for name in after}
     superseded: dict[str, str] = {}
-    for mine in _by_student(students).values():
-        counts = max(mine, key=lambda name: _rank(name, after[name], handed_in))
-        superseded |= dict.fromkeys(set(mine) - {counts}, counts)
-    for name, counts in superseded.items():
-        if record := after[name]:
-            after[name] = _noted(record, f"does not count: the {handed_in.attempts} of several is {counts}")
+    for owner, mine in _by_student(owners).items():
+        several = [name for name in mine if name in attempts or owner in groups.students]
+        if len(several) < 2:
+            continue
+        counts = max(several, key=_ranked(owner, several, after, handed_in))
+        for name in set(several) - {counts}:
+            superseded[name] = counts
+            if handed_in is not None and (record := after[name]):
+                note = f"does not count: the {handed_in.attempts} of several is {counts}"
+                after[name] = _noted(record, note)
+    students = {name: groups.students.get(owner, (owner,)) for name, owner in owners.items()}
+    for name, owner in owners.items():
+        if owner in groups.students and name not in superseded and (record := after[name]):
+            after[name] = _noted(record, f"counts for {', '.join(students[name])}")
     return Settled(after, frozenset(superseded), students)
+
+
+def _ranked(
+    owner: str, names: Sequence[str], results: Mapping[str, Record | None], handed_in: HandedIn | None
+) -> Callable[[str], tuple[float, float]]:
+    """By what the one that counts of several submissions is the largest.
+
+    Raises:
+        TableError: nothing says when they were handed in, and it is needed.
+    """
+    attempts = {} if handed_in is None else handed_in.submissions
+    times = [attempts[name].submitted if name in attempts else None for name in names]
+    if handed_in is None or (None in times and handed_in.attempts == "last"):
+        raise TableError(
+            f"{owner} has several submissions, {', '.join(names)}, and nothing says when each was handed in. "
+            "Name the times by --submitted."
+        )
+    return lambda name: _rank(name, results[name], handed_in)
 
 
 def _rank(name: str, record: Record | None, handed_in: HandedIn) -> tuple[float, float]:
     """Of several the one with the largest counts: the latest, or the earliest with most points."""
-    submitted = handed_in.submissions[name].submitted
+    attempt = handed_in.submissions.get(name)
+    submitted = None if attempt is None else attempt.submitted
     moment = 0.0 if submitted is None else submitted.timestamp()
     if handed_in.attempts == "last":
         return moment, 0.0
@@ -147,10 +188,7 @@ def _after(record: Record, name: str, handed_in: HandedIn) -> Record:
 
 
 def _noted(record: Record, note: str) -> Record:
-    submission = record.submission
-    return record.model_copy(
-        update={"submission": submission.model_copy(update={"notes": [*submission.notes, note]})}
-    )
+    return with_notes(record, [note])
 
 
 def _by_student(students: Mapping[str, str]) -> dict[str, list[str]]:

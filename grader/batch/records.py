@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.batch import by_hand, teams
 from grader.batch.handed_in import kept, settled
 from grader.processes import leftovers
 from grader.records.exit_codes import ExitCode
@@ -33,7 +34,8 @@ from grader.reports.folder import (
     write_tables,
 )
 from grader.run.grading import grader_info
-from grader.submissions.submission import SubmissionError, UnreadableError, collect
+from grader.submissions.submission import collect
+from grader.submissions.trees import SubmissionError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -201,7 +203,7 @@ class Records:
 
     def _settled(self) -> Settled:
         """The records after lateness, and which of several of a student count."""
-        return settled(self._all, kept(self._folder))
+        return settled(self._all, kept(self._folder), by_hand.read(self._folder), teams.read(self._folder))
 
     def _take_in(self) -> None:
         """Read all records again."""

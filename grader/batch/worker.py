@@ -30,7 +30,7 @@ from grader.records.exit_codes import ExitCode
 from grader.run import grading
 from grader.run.bench import Bench
 from grader.sandbox.process import ProcessSandbox
-from grader.submissions.submission import SubmissionError
+from grader.submissions.trees import SubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from grader.assignments.assignment import EXAMPLE, EXAMPLE_PROGRAM
 from grader.assignments.rules import AssignmentError, nearest
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from grader.assignments.assignment import Assignment
+
+QUIET_SECONDS = 30.0
+"""How long nothing is said of the steps where they are not shown on a terminal."""
 
 named = click.argument("name", metavar="FOLDER|ID")
 
@@ -59,9 +64,14 @@ def new(folder: Path, *, program: bool) -> int:
     show_default=True,
     help="How many seeds the reference is graded with.",
 )
+@click.option(
+    "--json", "json_path", type=FILE, metavar="FILE", help="Keep results here, and go on from what it holds."
+)
 @options.device
 @options.sandbox
-def check(name: str, problems: tuple[str, ...], seeds: int, device: str, sandbox: str) -> int:
+def check(
+    name: str, problems: tuple[str, ...], seeds: int, json_path: Path | None, device: str, sandbox: str
+) -> int:
     """Whether an assignment is sound, as a table.
 
     The reference must earn full marks and the template nothing, variants must pass and mutants fail, the
@@ -71,12 +81,21 @@ def check(name: str, problems: tuple[str, ...], seeds: int, device: str, sandbox
     with importing():
         from grader.soundness.check import check as rows  # noqa: PLC0415 - PyTorch takes seconds
 
+    check_folders(json_path)
     chosen = load_assignment(name)
     selected = _selected(chosen, problems)
     marks = {True: "ok", False: "!!", None: "--"}
     sound = True
     with _faults(), _progress() as progress:
-        for row in rows(chosen, selected, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
+        for row in rows(
+            chosen,
+            selected,
+            seeds=seeds,
+            device=device,
+            sandbox=sandbox,
+            progress=progress,
+            path=json_path,
+        ):
             click.echo(f"{marks[row.sound]}  {row.title:36}  {row.text}")
             sound = sound and row.sound is not False
     click.echo("Sound, as far as it could be seen here." if sound else "Not sound: see what is marked !!")
@@ -170,9 +189,21 @@ def _faults() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Show the step that runs now, on stderr and only on a terminal."""
+    """Show the step that runs now, on stderr: elsewhere than on a terminal a line now and then."""
+    begun = told = time.monotonic()
+
+    def passed() -> str:
+        minutes, seconds = divmod(int(time.monotonic() - begun), 60)
+        return f"{minutes}:{seconds:02}"
+
+    def write(text: str) -> None:
+        nonlocal told
+        if time.monotonic() - told >= QUIET_SECONDS:
+            told = time.monotonic()
+            click.echo(f"after {passed()}: {text}", err=True)
+
     if not sys.stderr.isatty():
-        yield lambda _text: None
+        yield write
         return
     with Console(stderr=True).status("reading") as status:
-        yield status.update
+        yield lambda text: status.update(f"{passed()}  {escape(text)}")

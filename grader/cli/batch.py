@@ -84,7 +84,7 @@ def batch(
     precise: bool,
     seed: int | None,
 ) -> int:
-    """Grade every submission in FOLDER: sub-folders, .zip files, and files named as Canvas names them.
+    """Grade every submission in FOLDER: sub-folders, archives, and files named as Canvas names them.
 
     What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
     of the machine.
@@ -98,8 +98,8 @@ def batch(
         from grader.batch import progress  # noqa: PLC0415
         from grader.batch import slurm as clusters  # noqa: PLC0415
         from grader.batch.handed_in import FILE as TIMES  # noqa: PLC0415
-        from grader.batch.handed_in import TableError  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
+        from grader.batch.tables import TableError  # noqa: PLC0415
 
     request = batches.BatchRequest(
         folder=folder,

@@ -107,9 +107,9 @@ def grade(
     verbose: bool,
     quiet: bool,
 ) -> int:
-    """Grade one submission: a folder or a .zip file."""
+    """Grade one submission: a folder or an archive."""
     if not path.exists():
-        raise FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
+        raise FaultError(f"{path} does not exist. Name the folder or archive to grade.", ExitCode.USAGE)
     if path.is_file() and path.suffix.lower() in SOURCES:
         raise FaultError(
             f"{path} is a single file. Name the folder that holds it: grader grade {path.parent}",

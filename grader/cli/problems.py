@@ -8,10 +8,12 @@ import click
 from rich.console import Console
 from rich.table import Column, Table
 
-from grader.assignments.assignment import available
+from grader.assignments.assignment import is_installed
+from grader.assignments.rules import AssignmentError
 from grader.cli import options
-from grader.cli.arguments import checked_assignment, load_assignment, write_json
+from grader.cli.arguments import FaultError, checked_assignment, load_assignment, write_json
 from grader.cli.options import FILE
+from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -24,8 +26,18 @@ if TYPE_CHECKING:
 def problems(assignment: str | None, json_path: Path | None) -> int:
     """List the problems of an assignment with points and targets."""
     # Tests check the names of installed ones, which students list and need not wait for PyTorch to see.
-    installed = assignment is None or assignment in available()
-    chosen = load_assignment(assignment) if installed else checked_assignment(assignment)
+    chosen = load_assignment(assignment)
+    if not is_installed(chosen):
+        chosen = checked_assignment(assignment)
+        with importing():
+            from grader.assignments.cases import of_all  # noqa: PLC0415 - PyTorch takes seconds
+            from grader.assignments.names import try_out  # noqa: PLC0415
+        try:
+            try_out(chosen)
+        except AssignmentError as error:
+            raise FaultError(str(error), ExitCode.USAGE) from error
+        for text in of_all(chosen):
+            click.echo(text, err=True)
     if json_path is not None:
         return write_json(chosen.rules.model_dump(mode="json"), json_path)
     names = ("title", "correctness", "performance", "target")
@@ -43,7 +55,7 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x{host}{targets}{steps}{demands}",
+            f"{problem.target:g}x{host}{targets}{steps}{demands}" if problem.performance else demands[2:],
         )
     Console().print(table)
     return ExitCode.OK

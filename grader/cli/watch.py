@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.submissions.submission import CLUTTER, SOURCES
+from grader.submissions.submission import SOURCES
+from grader.submissions.trees import CLUTTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -59,6 +59,7 @@ from grader.problems.aten import FormulaError, Results
 from grader.problems.contents import HUGE, IN_GRIDS, NORMAL, SCALED, Content, Number
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
+from grader.problems.explained import explained
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ArrayParameter,
@@ -98,6 +99,7 @@ SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
+_CONTENTS = (Content, Number, int, float, np.number)
 _CTYPES = {
     "int": "int",
     "long long": "long",
@@ -145,6 +147,8 @@ def problem(
         FormulaError: the parts do not fit together.
     """
     entry_point, parameters = _parsed(launcher)
+    if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
+        raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
     parts = _Parts(
         parameters,
         formula,
@@ -270,7 +274,19 @@ class _Parts:
     def contents_of(self, sizes: Sizes) -> Mapping[str, Content | Number | float]:
         """Contents and other scalars for those sizes that they depend on."""
         named = inspect.signature(self.contents).parameters
-        return self.contents(**{name: size for name, size in sizes.items() if name in named})
+        if unknown := [name for name in named if name not in self.sizes]:
+            raise FormulaError(
+                f"inputs asks for {unknown[0]}, which is no size. Add it to sizes, which has "
+                f"{', '.join(self.sizes)}"
+            )
+        with explained("inputs", sizes):
+            contents = self.contents(**{name: size for name, size in sizes.items() if name in named})
+        if strange := [name for name, value in contents.items() if not isinstance(value, _CONTENTS)]:
+            raise FormulaError(
+                f"inputs has for {strange[0]} neither a content, as real(n), nor a number: see "
+                "grader.problems.contents"
+            )
+        return contents
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
@@ -324,7 +340,7 @@ class _Parts:
 
     def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of the result of each operation; none where one depends on the inputs' numbers."""
-        with torch.device("meta"), Results() as recorded, suppress(NotImplementedError):
+        with torch.device("meta"), Results() as recorded, suppress(FormulaError):
             self.called(self.formula, self.empty(sizes))
         return {str(number): shape for number, shape in enumerate(recorded.shapes)}
 
@@ -398,13 +414,8 @@ class _Parts:
         read = {name: content.shape for name, content in arguments.items() if isinstance(content, Content)}
         derived_names = [array.name for array in self.outputs if array.name not in read]
         if derived_names:
-            try:
-                with torch.device("meta"):
-                    results = self.called(self.formula, self.empty(sizes))
-            except NotImplementedError as error:
-                raise FormulaError(
-                    f"the shape of an output depends on the inputs' numbers: {error}"
-                ) from None
+            with torch.device("meta"):
+                results = self.called(self.formula, self.empty(sizes))
             read |= {name: tuple(results[name].shape) for name in derived_names}
         return read
 
@@ -469,7 +480,8 @@ class _Parts:
         ]
         if missing:
             raise FormulaError(f"the formula asks for {missing[0]}, which is no input, scalar or size")
-        result = formula(**{name: arguments[name] for name in parameters if name in arguments})
+        with explained("the formula", {name: arguments[name] for name in self.sizes if name in arguments}):
+            result = formula(**{name: arguments[name] for name in parameters if name in arguments})
         names = [output.name for output in self.outputs]
         if isinstance(result, Mapping):
             outputs = dict(result)

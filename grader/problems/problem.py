@@ -113,6 +113,13 @@ class Range:
     multiple_of: int = 1
     end: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse one that holds no value."""
+        if self.multiple_of < 1 or self.high // self.multiple_of * self.multiple_of < max(self.low, 1):
+            raise ValueError(
+                f"{self} holds no value from 1 on: low <= high is needed, and a multiple of multiple_of"
+            )
+
     @property
     def last(self) -> int:
         """The largest value on a GPU."""
@@ -392,6 +399,8 @@ class KernelProblem(Problem):
         fused: PyTorch's own way to the outputs, timed for information.
         by_type: the problem for each element type of its cases; empty where there is only one type.
         space: which inputs it may have; None where nobody has said.
+        wide: why its bounds are wider than rounding explains, such as of a mean of random samples; otherwise
+            empty. The soundness check then asks for no case that finds numbers of fewer bits.
     """
 
     entry_point: str
@@ -405,6 +414,7 @@ class KernelProblem(Problem):
     fused: Fused | None = None
     by_type: Mapping[str, KernelProblem] = field(default_factory=dict)
     space: Space | None = None
+    wide: str = ""
 
     @property
     def entry_points(self) -> tuple[str, ...]:

@@ -484,6 +484,18 @@ class Record(_Part):
     )
     exit_code: int
 
+    @property
+    def not_graded(self) -> str:
+        """Why nothing of the submission could be decided, if that is its own fault; else empty."""
+        error = self.submission.error
+        return f"not graded: {error}" if error and not self.score.decided else ""
+
+    @property
+    def errors(self) -> list[str]:
+        """What ended the whole run, or kept it from beginning."""
+        told = self.not_graded or self.submission.error
+        return [error for error in (self.error, told) if error]
+
 
 def value(number: float) -> Value:
     """``number`` as JSON can hold it; integers of any size stay exact."""

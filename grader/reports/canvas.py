@@ -91,7 +91,7 @@ def merge(
         row, record = students[number], results[name]
         score = totals(record).earned
         if record is None or score is None:
-            unknown.append(name)
+            unknown.append(f"{name} ({record.not_graded})" if record and record.not_graded else name)
         elif row[index].text.casefold() == _EXCUSED:
             excused.append(row[0].text)
         else:

@@ -210,7 +210,7 @@ def attention(classroom: Classroom) -> tuple[Attention, ...]:
         for_reason(
             "The same limit or crash in several submissions: was it the machine?", _suspicious(classroom)
         ),
-        for_reason("Machine faults, and submissions that are not graded yet", _ungraded(classroom)),
+        for_reason("Machine faults, and submissions that are not graded", _ungraded(classroom)),
         for_reason("Undecided: a case reached what the simulator cannot run", _undecided(classroom)),
         for_reason("Too close to call: counted in the student's favour", _ambiguous(classroom)),
         for_reason("Far from the others", _outliers(classroom)),
@@ -240,9 +240,9 @@ def _ungraded(classroom: Classroom) -> Iterator[tuple[str, str]]:
         if record is None:
             yield name, PENDING
             continue
-        failed = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
-        if record.error or failed:
-            yield name, (record.error or failed[0].message).partition("\n")[0]
+        failed = [problem.message for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
+        if reason := record.error or record.not_graded or next(iter(failed), ""):
+            yield name, reason.partition("\n")[0]
 
 
 def _undecided(classroom: Classroom) -> Iterator[tuple[str, str]]:

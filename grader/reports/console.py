@@ -103,9 +103,7 @@ def header(record: Record) -> RenderableType:
     lines.append(Text(f"seed     {record.seed} (the same inputs again: --seed {record.seed})"))
     lines += [Text(f"speed    {text}") for text in unmeasured(record)]
     lines += [Text(f"note     {plain(note)}", style="yellow") for note in record.submission.notes]
-    lines += [
-        Text(plain(error), style="bold red") for error in (record.submission.error, record.error) if error
-    ]
+    lines += [Text(plain(error), style="bold red") for error in record.errors]
     return Group(*lines)
 
 

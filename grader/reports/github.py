@@ -85,7 +85,7 @@ def summary(view: View) -> str:
     score, decided, possible = map(shown, totals(record))
     points = f"{score} of {decided} points decided here" if score else "no score"
     lines = [f"### {_code(record.submission.name)}: {points} ({possible} possible)", ""]
-    texts = (record.error, record.submission.error, *record.submission.notes)
+    texts = (*record.errors, *record.submission.notes)
     lines += [f"- {_code(text)}" for text in texts if text]
     lines += [
         "",

@@ -98,7 +98,7 @@ def _notes(record: Record | None) -> Iterator[str]:
     messages = [
         _reason(problem) for problem in record.problems if problem.verdict not in harmless or gaps(problem)
     ]
-    for message in (record.error, record.submission.error, *record.submission.notes, *messages):
+    for message in (*record.errors, *record.submission.notes, *messages):
         if message:
             yield line(message.partition("\n")[0]).removesuffix(".")
 

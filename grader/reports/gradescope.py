@@ -53,17 +53,18 @@ def results(view: View) -> str:
         ]
         content |= {"score": score, "tests": tests, "leaderboard": list(_leaderboard(record))}
     else:
-        content["tests"] = [{"name": "The grading machine", "status": "failed", "score": 0, "max_score": 0}]
-        content["tests"][0]["output"] = plain(record.error or MACHINE)
+        name = "The submission" if record.not_graded else "The grading machine"
+        content["tests"] = [{"name": name, "status": "failed", "score": 0, "max_score": 0}]
+        content["tests"][0]["output"] = plain(record.not_graded or record.error or MACHINE)
     return json.dumps(content, indent=1) + "\n"
 
 
 def _overview(record: Record) -> Iterator[str]:
-    if record.submission.error:
-        yield plain(record.submission.error)
+    if error := record.not_graded or record.submission.error:
+        yield plain(error)
     yield from (line(note) for note in record.submission.notes)
     undecided = record.score.possible - record.score.decided
-    if undecided > 0:
+    if undecided > 0 and not record.not_graded:
         yield (
             f"{record.score.decided:g} of {record.score.possible:g} points are decided here; the other "
             f"{undecided:g} points are for what this machine cannot measure, and are not lost."

@@ -88,22 +88,31 @@ def grades(
     writer = csv.writer(text)
     writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
     without, unknown, written = [], [], 0
+    blank: list[str] = []
+    cut: list[str] = []
     for name, record in sorted(results.items()):
         matches = [_User(username=name)] if users is None else _matching(name, users)
         score = totals(record).earned
-        if record is None or score is None:
+        if record is None or (score is None and not record.not_graded):
             without.append(name)
         elif len(matches) != 1:
             unknown.append(name)
         else:
             user, possible = matches[0], record.score.possible
             full = user.maximum if scale and user.maximum else min(possible, MAXIMUM)
-            cells = [user.username, user.email, user.idnumber, f"{score * full / possible:.2f}"]
+            grade = "" if score is None else f"{min(score / possible, 1) * full:.2f}"  # "" is no grade
+            cut += [name] if score is not None and score > possible else []
+            cells = [user.username, user.email, user.idnumber, grade]
             writer.writerow([cell(part) for part in (*cells, "; ".join(_feedback(record)))])
-            written += 1
+            written += score is not None
+            blank += [f"{name} ({record.not_graded})"] if score is None else []
     notices = [f"{item}: wrote {written} grades"]
     if users is None and written:
         notices.append("without --roster, the name of each submission is used as a username of Moodle")
+    if cut:
+        notices.append(f"more points than there are, so written as the maximum: {'; '.join(map(line, cut))}")
+    if blank:
+        notices.append(f"a blank grade, with the reason as feedback: {'; '.join(map(line, blank))}")
     if without:
         notices.append(f"no score yet, so left out: {'; '.join(map(line, without))}")
     if unknown:
@@ -157,6 +166,8 @@ def _folded(name: str) -> str:
 
 
 def _feedback(record: Record) -> Iterator[str]:
+    if record.not_graded:
+        yield line(record.not_graded)
     for problem in record.problems:
         if points := shown(earned(problem)):
             why = next(iter(causes(problem)), "")

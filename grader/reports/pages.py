@@ -56,7 +56,7 @@ def submission_page(view: View, title: str) -> str:
     record = view.record
     score, decided, _ = map(shown, totals(record))
     undecided = record.score.possible - record.score.decided
-    alerts = [text for text in (record.error, record.submission.error, *record.submission.notes) if text]
+    alerts = [text for text in (*record.errors, *record.submission.notes) if text]
     problems = [_problem(problem) for problem in record.problems]
     return _ENVIRONMENT.get_template("submission.html").render(
         record=record,

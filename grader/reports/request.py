@@ -47,7 +47,7 @@ class ReportRequest:
         path: the folder of the records, or the file of a single record.
         title: title of the assignment.
         superseded: submissions of students of whom another one counts.
-        students: whose each submission is, where that is another name.
+        students: who gets the points of each submission, where these are other names.
         damaged: submissions whose record cannot be read; tables show them without a result.
         staff: whether the pages are for staff.
         html: folder for the pages.
@@ -68,7 +68,7 @@ class ReportRequest:
     path: Path
     title: str
     superseded: Collection[str] = ()
-    students: Mapping[str, str] = field(default_factory=dict)
+    students: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     damaged: Collection[str] = ()
     staff: bool = False
     html: Path | None = None
@@ -97,7 +97,11 @@ class ReportRequest:
     @property
     def by_student(self) -> dict[str, Record]:
         """The record that counts of each student, by the name that other systems know."""
-        return {self.students.get(name, name): record for name, record in self.counting.items()}
+        return {
+            student: record
+            for name, record in self.counting.items()
+            for student in self.students.get(name, (name,))
+        }
 
     @property
     def names_none(self) -> bool:

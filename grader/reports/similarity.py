@@ -11,7 +11,8 @@ import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from grader.submissions.submission import SubmissionError, UnreadableError, collect, write
+from grader.submissions.submission import collect, write
+from grader.submissions.trees import SubmissionError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from grader.records.record import DemandResult
 from grader.records.verdict import Verdict
-from grader.submissions.submission import SubmissionError, UnreadableError, collect
+from grader.submissions.submission import collect
+from grader.submissions.trees import SubmissionError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

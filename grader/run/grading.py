@@ -36,7 +36,8 @@ from grader.run.judging import ProblemJudge, without_cases
 from grader.run.once import Once
 from grader.run.preparation import Material
 from grader.run.scoring import total
-from grader.submissions.submission import SubmissionError, collect, printable
+from grader.submissions.submission import collect
+from grader.submissions.trees import EmptyError, SubmissionError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -97,6 +98,24 @@ class _Run:
     sandbox: SandboxInfo | None = None
     languages: Mapping[str, str] = field(default_factory=dict)
     problems: dict[str, ProblemResult] = field(default_factory=dict)
+    steps: dict[str, str] = field(default_factory=dict)  # what was done last, by problem
+
+    def telling(self, progress: Callable[[str], None]) -> Callable[[str], None]:
+        """``progress``, which also keeps what each problem is at."""
+
+        def told(text: str) -> None:
+            problem, _, step = text.partition(": ")
+            if problem in self.request.problems and step:
+                self.steps[problem] = step
+            progress(text)
+
+        return told
+
+    def unjudged(self, name: str, reason: str) -> str:
+        """Why a problem has no result: the reason, and what it was at."""
+        if name not in self.steps:
+            return reason
+        return f"{reason}, at {self.steps[name]}. To grade this problem alone, add --problem {name}."
 
     def note(self, text: str) -> None:
         """Tell something of the submission as a whole."""
@@ -113,7 +132,7 @@ class _Run:
                 request.assignment,
                 name,
                 Verdict.INFRA_ERROR,
-                fallback,
+                self.unjudged(name, fallback),
                 language=self.languages.get(name, "cuda"),
             )
             for name in request.problems
@@ -147,9 +166,11 @@ def grade(
     """
     run = _Run(request, bench or Bench())
     try:
-        _grade(run, progress, built)
+        _grade(run, run.telling(progress), built)
+    except EmptyError as error:
+        return _faulty(run, Verdict.FAIL, str(error))
     except SubmissionError as error:
-        return _faulty(run, str(error))
+        return _faulty(run, Verdict.NOT_MEASURED, str(error))
     except MachineError as error:
         return run.record(ExitCode.MACHINE_FAULT, str(error))
     except OSError as error:
@@ -166,7 +187,7 @@ def updated(before: Record, after: Record) -> Record:
     """The later record with the problems of the earlier one that were not graded again."""
     new = {problem.id: problem for problem in after.problems}
     problems = [new.get(problem.id, problem) for problem in before.problems]
-    code = after.exit_code if after.error else _exit_code(problems)
+    code = after.exit_code if after.error or after.submission.error else _exit_code(problems)
     score = total(problem.points for problem in problems)
     return after.model_copy(update={"problems": problems, "score": score, "exit_code": code})
 
@@ -197,13 +218,13 @@ def grader_info(assignment: Assignment) -> GraderInfo:
     return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())
 
 
-def _faulty(run: _Run, error: str) -> Record:
-    """Nothing of the submission can be graded: 0 points, with the reason."""
+def _faulty(run: _Run, verdict: Verdict, error: str) -> Record:
+    """Nothing of the submission can be graded, for this reason: ``verdict`` on each of its problems."""
     assignment = run.request.assignment
     run.submission = SubmissionInfo(name=printable(run.request.path.name), sha256="", files=[], error=error)
     for name in run.request.problems:
-        verdict = Verdict.FAIL if assignment.rules.problem(name).graded else Verdict.NOT_MEASURED
-        run.problems[name] = without_cases(assignment, name, verdict, "")
+        judged = verdict if assignment.rules.problem(name).graded else Verdict.NOT_MEASURED
+        run.problems[name] = without_cases(assignment, name, judged, "")
     return run.record(ExitCode.POINTS_LOST)
 
 

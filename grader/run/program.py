@@ -26,7 +26,8 @@ from grader.records.verdict import Verdict
 from grader.run.kind import ProblemKind
 from grader.run.preparation import NotJudgedError, build_result, check_files, forbidden_use
 from grader.run.scoring import goal
-from grader.submissions.submission import SubmissionError, UnreadableError, collect
+from grader.submissions.submission import collect
+from grader.submissions.trees import SubmissionError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

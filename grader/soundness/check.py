@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.assignments import names
+from grader.assignments.cases import counted, doubts
 from grader.assignments.mutants import VARIANTS, table
 from grader.assignments.rules import AssignmentError
 from grader.judge.correctness.diagnosis import CANCELS
@@ -32,6 +33,7 @@ from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
 from grader.soundness.attacks import ATTACKS, CONTROL
 from grader.soundness.builds import TOGETHER, Builder
+from grader.soundness.kept import Kept, identity
 from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
 from grader.soundness.killers import SEED, Killers, Status
 from grader.soundness.mutants import mutants, sample
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.mutants import Mutant
+    from grader.problems.problem import Case
     from grader.records.record import PerformanceResult, ProblemResult, Record
     from grader.run.bench import Machine
     from grader.soundness.kernels import RightKernel
@@ -88,6 +91,7 @@ class Examination:
         sandbox: likewise.
         progress: told what comes next.
         bench: what the gradings share.
+        kept: what an earlier check of the same has worked out.
     """
 
     assignment: Assignment
@@ -97,6 +101,7 @@ class Examination:
     sandbox: str
     progress: Callable[[str], None]
     bench: Bench
+    kept: Kept = field(default_factory=Kept)
 
     def graded(
         self,
@@ -122,10 +127,14 @@ class Examination:
             seed=seed,
             fast=fast,
         )
+        about = f"{request.problems} {request.device} seed {seed}{' fast' if fast else ''}"
+        return self.kept.record(folder, about, lambda: self._judged(request))
+
+    def _judged(self, request: GradingRequest) -> Record:
         record = grade(request, self.progress, self.bench)
         if record.exit_code in {ExitCode.MACHINE_FAULT, ExitCode.INTERRUPTED}:
             reasons = [_reason(result) for result in record.problems if result.verdict is Verdict.INFRA_ERROR]
-            raise MachineError(record.error or "; ".join(reasons) or f"{folder} could not be graded.")
+            raise MachineError(record.error or "; ".join(reasons) or f"{request.path} could not be graded.")
         return record
 
     @cached_property
@@ -163,6 +172,7 @@ def check(
     device: str = "auto",
     sandbox: str = "auto",
     progress: Callable[[str], None] = lambda _text: None,
+    path: Path | None = None,
 ) -> Iterator[Row]:
     """The rows of the table, as they come.
 
@@ -173,19 +183,25 @@ def check(
         device: the option of ``grade``.
         sandbox: likewise.
         progress: told what comes next.
+        path: of a file that keeps what is worked out, and from which the check goes on.
 
     Raises:
         MachineError: the machine failed.
+        AssignmentError: the file is of something else, or cannot be written.
     """
     try:
         names.check(assignment)
+        names.try_out(assignment)
     except AssignmentError as error:
         yield Row("rules", False, str(error))
         return
     cases = sum(len(assignment.problems[name].cases(SEED)) for name in problems)
     yield Row("rules", True, f"problems: {len(problems)}, cases: {cases}")
-    examination = Examination(assignment, problems, seeds, device, sandbox, progress, Bench(remembers=True))
+    kept = Kept(path, identity(assignment, device, sandbox))
+    bench = Bench(remembers=True)
+    examination = Examination(assignment, problems, seeds, device, sandbox, progress, bench, kept)
     yield from handout(examination)
+    yield from enough_cases(examination)
     yield from magnitudes(examination)
     yield from template(examination)
     first = examination.graded(assignment.reference, SEED)
@@ -226,6 +242,14 @@ def handout(examination: Examination) -> Iterator[Row]:
         missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]
     summary = f"does not name {', '.join(missing)}" if missing else "names all"
     yield Row("handout", not missing, f"{paths[0].name} {summary}")
+
+
+def enough_cases(examination: Examination) -> Iterator[Row]:
+    """Each problem has cases beyond the borders at which kernels go wrong; few may be enough, so it warns."""
+    for name, problem in examination.kernel_problems.items():
+        lacks = "; ".join(doubts(problem))
+        text = f"{counted(problem)}; {lacks}" if lacks else counted(problem)
+        yield Row(f"cases of {name}", None if lacks else True, text)
 
 
 def magnitudes(examination: Examination) -> Iterator[Row]:
@@ -343,22 +367,34 @@ def _killed(examination: Examination, killers: Killers, name: str, rows: Sequenc
     if not rows:
         return Row(title, None, "there are none")
     kernels = {kernel.problem.id: kernel for kernel in examination.kernels if kernel.name == "reference"}
+    return Row(
+        title, *examination.kept.row(title, lambda: _passing(examination, killers, name, rows, kernels))
+    )
+
+
+def _passing(
+    examination: Examination,
+    killers: Killers,
+    name: str,
+    rows: Sequence[Mutant],
+    kernels: Mapping[str, RightKernel],
+) -> tuple[bool, str]:
+    """Whether all mutants of a problem fail, and which do not."""
+    title = f"mutants of {name}"
     passing, shared = [], 0
     for begin in range(0, len(rows), TOGETHER):
         group = rows[begin : begin + TOGETHER]
-        examination.progress(f"{title}: {', '.join(mutant.id for mutant in group)}")
-        for mutant, version in zip(
-            group,
-            killers.built([_edited(examination.assignment, mutant, kernels[name]) for mutant in group]),
-            strict=True,
-        ):
+        edited = [_edited(examination.assignment, mutant, kernels[name]) for mutant in group]
+        examination.progress(f"{title}: compiling {len(group)}")
+        for number, (mutant, version) in enumerate(zip(group, killers.built(edited), strict=True), begin + 1):
+            examination.progress(f"{title}: {number} of {len(rows)}, {mutant.id}")
             if version.library is None:
                 passing.append(f"{mutant.id} does not compile: {_first_line(version.log)}")
             elif killers.tried(version, killers.cases).status is Status.SURVIVED:
                 passing.append(f"{mutant.id} passes: no case finds that {mutant.why}")
             shared += any(_calls(other, mutant) for key, other in kernels.items() if key != name)
     more = f", {shared} of them in code that other problems share" if shared else ""
-    return Row(title, not passing, "; ".join(passing) or f"{len(rows)} fail{more}")
+    return not passing, "; ".join(passing) or f"{len(rows)} fail{more}"
 
 
 def _edited(assignment: Assignment, mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
@@ -389,27 +425,38 @@ def half_precision(examination: Examination) -> Iterator[Row]:
     Its range stays that of float32, as numbers that overflow would be found whatever the bounds are. So would
     subnormal numbers, which have fewer bits: their cases tell nothing of bounds.
     """
-    survivors = explained(examination.assignment)
-    references = [kernel for kernel in examination.kernels if kernel.name == "reference"]
-    for kernel, edits in in_eleven_bits(references):
-        title, killers = f"half precision in {kernel.problem.id}", examination.references[kernel.problem.id]
-        examination.progress(title)
-        built = killers.built([edit.of(kernel) for edit in edits])
-        cases = [case for case in killers.cases if case.distribution != SUBNORMAL]
-        shown = [
-            finding(killers, edit, version, cases).status for edit, version in zip(edits, built, strict=True)
-        ]
-        lost = [
-            f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
-            for edit, status in zip(edits, shown, strict=True)
-            if status is Status.SURVIVED and edit.key not in survivors
-        ]
-        killed = shown.count(Status.KILLED)
-        if lost:
-            yield Row(title, False, f"no case finds it, is a bound too wide? {', '.join(lost)}")
-        else:
-            more = f"; {shown.count(Status.SURVIVED)} are explained" if Status.SURVIVED in shown else ""
-            yield Row(title, True if killed else None, f"found in all {killed} places that change{more}")
+    kernels = [kernel for kernel in examination.kernels if kernel.name == "reference"]
+    wide = {name: problem.wide for name, problem in examination.kernel_problems.items() if problem.wide}
+    for name, why in wide.items():
+        yield Row(f"half precision in {name}", None, f"not looked at: {why}")
+    looked_at = [kernel for kernel in kernels if kernel.problem.id not in wide]
+    for kernel, edits in in_eleven_bits(looked_at):
+        title = f"half precision in {kernel.problem.id}"
+        yield Row(title, *examination.kept.row(title, partial(_rounded, examination, kernel, edits, title)))
+
+
+def _rounded(
+    examination: Examination, kernel: RightKernel, edits: Sequence[AutomaticMutant], title: str
+) -> tuple[bool | None, str]:
+    """Whether the cases find the reference with these edits, and which they do not."""
+    survivors, killers = explained(examination.assignment), examination.references[kernel.problem.id]
+    examination.progress(f"{title}: compiling {len(edits)}")
+    built = killers.built([edit.of(kernel) for edit in edits])
+    cases = [case for case in killers.cases if case.distribution != SUBNORMAL]
+    shown = []
+    for number, (edit, version) in enumerate(zip(edits, built, strict=True), 1):
+        examination.progress(f"{title}: {number} of {len(edits)}, line {edit.lines[0]} of {edit.label}")
+        shown.append(finding(killers, edit, version, cases).status)
+    lost = [
+        f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
+        for edit, status in zip(edits, shown, strict=True)
+        if status is Status.SURVIVED and edit.key not in survivors
+    ]
+    if lost:
+        return False, f"no case finds it, is a bound too wide? {', '.join(lost)}"
+    killed = shown.count(Status.KILLED)
+    more = f"; {shown.count(Status.SURVIVED)} are explained" if Status.SURVIVED in shown else ""
+    return True if killed else None, f"found in all {killed} places that change{more}"
 
 
 def in_eleven_bits(
@@ -438,17 +485,23 @@ def unfused(examination: Examination) -> Iterator[Row]:
         cases = [case for case in small_cases(problem, SEED) if problem.unfused(case)]
         if not cases:
             compared = examination.assignment.rules.problem(name).measure == "speedup"
-            needed = compared and bool(problem.timing_cases(SEED))
+            entry = examination.assignment.rules.problem(name)
+            needed = compared and entry.performance > 0 and bool(problem.timing_cases(SEED))
             yield Row(f"baseline of {name}", False if needed else None, "there is none")
             continue
         examination.progress(f"baseline of {name}")
-        wrong = [f"{case.name}: {error}" for case, error in wrong_programs(problem, cases, builder, seconds)]
-        text = (
-            f"differs from the oracle in {'; '.join(wrong)}"
-            if wrong
-            else f"equals the oracle in {len(cases)} cases"
-        )
-        yield Row(f"baseline of {name}", not wrong, text)
+        title = f"baseline of {name}"
+        yield Row(title, *examination.kept.row(title, partial(_compared, problem, cases, builder, seconds)))
+
+
+def _compared(
+    problem: KernelProblem, cases: Sequence[Case], builder: Builder, seconds: float
+) -> tuple[bool, str]:
+    """Whether the baseline of a problem equals the oracle, and where it does not."""
+    wrong = [f"{case.name}: {error}" for case, error in wrong_programs(problem, cases, builder, seconds)]
+    if wrong:
+        return False, f"differs from the oracle in {'; '.join(wrong)}"
+    return True, f"equals the oracle in {len(cases)} cases"
 
 
 def further_languages(examination: Examination) -> Iterator[Row]:

@@ -34,8 +34,10 @@ def target_row(
         reference: the speed of the reference.
         variants: that of each variant, by name.
     """
+    if not entry.performance:
+        return True, "no speed is asked for"
     if reference.speedup is None or reference.interval is None:
-        return (None if entry.performance else True), reference.message or "no speed is asked for"
+        return None, reference.message
     low, room, suggested = reference.interval[0], _room(entry), _two_digits(SHARE * reference.interval[0])
     figures = [f"reference {reference.speedup:.2f}x{_times(reference)}"]
     speeds = {name: result.speedup for name, result in variants.items() if result.speedup is not None}

@@ -1,4 +1,4 @@
-"""What in a folder is a submission: sub-folders, zips, and loose files named as Canvas names its downloads.
+"""What in a folder is a submission: sub-folders, archives, and loose files as Canvas names its downloads.
 
 Canvas puts every file of every student into one folder, as ``<name>[_LATE]_<user>_<attachment>_<file>``, and
 adds ``-1``, ``-2``, ... to the name of a file that is handed in again.
@@ -14,13 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from grader.submissions.submission import CLUTTER, OTHER_ARCHIVE, SOURCES
+from grader.submissions.submission import SOURCES
+from grader.submissions.trees import CLUTTER, KINDS, is_archive, is_other_archive, stem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 LATE = "handed in late"
-RESERVED = ("gradebook.csv", "index.html")  # what stands beside the results of the submissions
+RESERVED = (
+    "gradebook.csv",
+    "index.html",
+    "points.csv",
+    "teams.csv",
+)  # what stands beside the results of the submissions
 _ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[^_]+)_(?P<attachment>\d+)_(?P<file>.+)")
 _NAMED = re.compile(r"(?P<name>\w+?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<attachment>\d+)_(?P<file>.+)")
 _NO_FILE = re.compile(
@@ -111,28 +117,27 @@ def discover(folder: Path, names: Collection[str]) -> Discovery:
         if path.is_dir():
             folders.append(Entry(path.name, path))
             continue
-        packed = OTHER_ARCHIVE.fullmatch(path.name)
-        if packed:
+        if is_other_archive(path.name):
             skipped.append(
-                f"{_printable(path.name)} is an archive but no .zip: unpack it into a folder, or zip it again"
+                f"{_printable(path.name)} is an archive of another kind than {KINDS}: unpack it into a folder"
             )
         if path.exists() and not path.is_file():  # to open a pipe is to wait for whoever writes to it
             skipped.append(f"{_printable(path.name)} is neither a file nor a folder")
         elif attachment := parse(path):
             students[attachment.student].append(attachment)
-        elif path.suffix.lower() == ".zip":
+        elif is_archive(path.name):
             archives.append(path)
         elif path.suffix.lower() in SOURCES:
             skipped.append(
                 f"{_printable(path.name)} is a single file: put it into a folder, under the name that the "
                 "assignment gives it"
             )
-        elif not packed:
+        elif not is_other_archive(path.name):
             ignored.append(_printable(path.name))
     loose = [_put_together(student, students[student], names) for student in sorted(students)]
     taken = {entry.name for entry in (*folders, *loose)}
-    zipped = [Entry(path.name if path.stem in taken else path.stem, path) for path in archives]
-    entries = sorted(_distinct([*folders, *loose, *zipped]), key=lambda entry: entry.name)
+    packed = [Entry(path.name if stem(path.name) in taken else stem(path.name), path) for path in archives]
+    entries = sorted(_distinct([*folders, *loose, *packed]), key=lambda entry: entry.name)
     return Discovery(tuple(entries), tuple(ignored), tuple(skipped))
 
 
@@ -147,17 +152,13 @@ def parse(path: Path) -> Attachment | None:
     return None
 
 
-def _is_zip(attachment: Attachment) -> bool:
-    return PurePath(attachment.file).suffix.lower() == ".zip"
-
-
 def _put_together(student: str, attachments: list[Attachment], names: Collection[str]) -> Entry:
     """The submission that one student's files make; of files for the same name the newest is taken."""
     notes = [LATE] if any(attachment.late for attachment in attachments) else []
     ordered = sorted(attachments, key=lambda attachment: attachment.number, reverse=True)
-    if archives := [attachment for attachment in ordered if OTHER_ARCHIVE.fullmatch(attachment.file)]:
-        notes.append(f"left out {_listed(archives)}: of archives, only .zip is read")
-    handed = [attachment for attachment in ordered if _is_zip(attachment) or _is_source(attachment)]
+    if archives := [attachment for attachment in ordered if is_other_archive(attachment.file)]:
+        notes.append(f"left out {_listed(archives)}: of archives, {KINDS} are read")
+    handed = [attachment for attachment in ordered if is_archive(attachment.file) or _is_source(attachment)]
     if handed and not _is_source(handed[0]):
         if older := handed[1:]:
             notes.append(f"took {handed[0].file}, the newest, and left out {_listed(older)}")

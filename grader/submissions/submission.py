@@ -1,12 +1,12 @@
-"""Collects the files of a submission, a folder or a zip, into a private copy that nothing else writes to.
+"""Collects the files of a submission, a folder or an archive, into a private copy that nothing else changes.
 
 A submission may be a whole homework: only names are listed until it is known which files are wanted. These
-are read, and the headers below and near them that they mention; nothing else is opened, and an archive is
-never unpacked as a whole.
+are read, and the headers below and near them that they mention; nothing else is opened. The archives in it
+are opened only where none of the wanted files lies outside.
 
-What is wrong with a submission is a ``SubmissionError`` (the score is 0 and says why) or, for a file that is
-not there, a line in ``problems``. A path that does not exist or cannot be read is a ``UnreadableError``: the
-caller's to mend.
+What is wrong with a submission is a ``SubmissionError`` (nothing is decided, and the reason is told) or, for
+a file that is not there, a line in ``problems``. A path that does not exist or cannot be read is a
+``UnreadableError``: the caller's to mend.
 """
 
 from __future__ import annotations
@@ -15,64 +15,48 @@ import codecs
 import difflib
 import errno
 import hashlib
-import lzma
 import os
 import posixpath
 import re
-import stat
 import tempfile
-import zipfile
-import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from grader.processes import leftovers
-from grader.records.errors import MachineError
 from grader.records.file_names import is_pattern
+from grader.submissions.trees import (
+    MOST_FILE_BYTES,
+    MOST_TOTAL_BYTES,
+    EmptyError,
+    SubmissionError,
+    UnreadableError,
+    is_archive,
+    is_other_archive,
+    opened,
+    printable,
+    stem,
+    unreadable,
+    with_archives,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
-_MOST_ENTRIES = 200_000  # files and folders that are listed; a homework with a virtual environment has 30,000
-_MOST_DEPTH = 12
+    from grader.submissions.trees import Tree
+
 _MOST_FILES = 500  # that are read
-_MOST_FILE_BYTES = 4 << 20
-_MOST_TOTAL_BYTES = 64 << 20
-_MOST_RATIO = 200  # of a member's size to what it takes in the archive; source code reaches about 10
-_RATIO_FROM_BYTES = 1 << 20  # below this a high ratio does no harm
 _SHOWN = 3  # names in a note
 _ABOVE = PurePosixPath("above", "above")  # in the private copy, for headers up to two folders above a file
 _NEAR = 3  # folders up and down from a file to a header that does not lie below it
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
 SOURCES = _TRAVELLERS | {".py"}
-OTHER_ARCHIVE = re.compile(r".+\.(?:tar(?:\.\w+)?|tgz|tbz2?|txz|gz|bz2|xz|7z|rar)", re.IGNORECASE)
-CLUTTER = frozenset({"__MACOSX", "__pycache__"})
-_UNREADABLE = (
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    NotImplementedError,
-    ValueError,
-)
-_OF_DAMAGE = {None, errno.EINVAL}  # of an OSError: bzip2 says nothing, and offsets may lie before the file
-_ENCRYPTED = 0x1
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
-
-
-class SubmissionError(Exception):
-    """The submission cannot be graded: score 0, with this reason."""
-
-
-class UnreadableError(MachineError):
-    """There is no such submission, or it cannot be read here: no student's fault."""
 
 
 @dataclass(frozen=True)
@@ -118,65 +102,63 @@ class Submission:
         self.close()
 
 
-def printable(name: str | PurePosixPath) -> str:
-    """A name that may hold bytes that are no UTF-8, as text that can be written anywhere."""
-    return str(name).encode(errors="surrogateescape").decode(errors="replace")
-
-
 def collect(path: Path, names: Iterable[str]) -> Submission:
     """Collect the files called ``names`` of the submission at ``path``, and the headers that they mention.
 
     They may lie at any depth. All are taken from the folder that holds most of them; among equals from the
-    least deep one, from one called ``src``, and from the first in the alphabet, in this order. Beside those
-    that are there, every file is taken that a pattern among ``names`` matches, such as ``*.cu``.
+    least deep one, from one called ``src``, and from the first in the alphabet, in this order. A name in
+    another case is taken where none is exact. Beside those that are there, every file is taken that a pattern
+    among ``names`` matches, such as ``*.cu``.
 
     Raises:
-        SubmissionError: it is empty, damaged, encrypted, escaping or too big.
+        EmptyError: it holds no source file.
+        SubmissionError: it is damaged, encrypted, escaping or too big.
         UnreadableError: ``path`` does not exist, or something of it cannot be read.
         OSError: the temporary folder cannot be written to, a fault of the machine.
     """
     required = list(names)
     try:
-        mode = path.stat().st_mode
+        path.stat()
     except PermissionError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     except OSError as error:
         hint = _nearest_path(path)
         raise UnreadableError(
-            f"{printable(str(path))} does not exist. Give a folder or a .zip file.{hint}"
+            f"{printable(str(path))} does not exist. Give a folder or an archive.{hint}"
         ) from error
     with ExitStack() as stack:
-        if stat.S_ISDIR(mode):
-            tree: _Tree = _Folder(path)
-        elif stat.S_ISREG(mode) and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
-            tree = stack.enter_context(_Archive(path))
-        else:
-            raise SubmissionError(
-                f"{printable(path.name)} is neither a folder nor a zip archive. Hand in one of the two."
-            )
+        tree = stack.enter_context(opened(path))
+        lower_case = {name.casefold() for name in required}
+        if not any(_is_wanted(file, lower_case) for file in tree.paths):
+            tree = stack.enter_context(with_archives(tree))
         return _collected(path, tree, required)
 
 
-def _collected(path: Path, tree: _Tree, wanted: list[str]) -> Submission:
+def _is_wanted(file: PurePosixPath, lower_case: Collection[str]) -> bool:
+    """Whether a file is asked for, by names and patterns in lower case."""
+    name = file.name.casefold()
+    return name in lower_case or any(is_pattern(each) and fnmatchcase(name, each) for each in lower_case)
+
+
+def _collected(path: Path, tree: Tree, wanted: list[str]) -> Submission:
     names = [name for name in wanted if not is_pattern(name)]
     patterns = [name for name in wanted if is_pattern(name)]
-    sources = [file for file in tree.paths if file.suffix.lower() in SOURCES or file.name in names]
+    named = {name.casefold() for name in names}
+    sources = [file for file in tree.paths if file.suffix.lower() in SOURCES or file.name.casefold() in named]
     if not sources:
-        archives = (
-            file for file in tree.paths if file.suffix.lower() == ".zip" or OTHER_ARCHIVE.fullmatch(file.name)
-        )
+        archives = (file for file in tree.paths if is_archive(file.name) or is_other_archive(file.name))
         inner = next(archives, None)
         hint = f" Found {printable(inner)} in it: unpack that first." if inner is not None else ""
-        raise SubmissionError(
+        raise EmptyError(
             f"{printable(path.name)} holds no source file. Expected: {_alternatives(names)}.{hint}"
         )
     chosen = _choose(sources, names)
     matched = _matched(sources, chosen, names, patterns)
     chosen |= matched
-    unnamed = [file for file in sources if file.name not in names]
+    unnamed = [file for file in sources if file.name not in names and file not in chosen.values()]
     reader = _Reader(tree)
     problems = {name: _missing(name, unnamed) for name in names if name not in chosen}
-    parts = {name: _with_headers(file, sources, reader) for name, file in chosen.items()}
+    parts = {name: _with_headers(name, file, sources, reader) for name, file in chosen.items()}
     foreign = {file for file, content in reader.contents.items() if content.startswith(_UTF_16)}
     for name in [name for name, file in chosen.items() if file in foreign]:
         foreign.remove(chosen[name])
@@ -195,8 +177,9 @@ def _collected(path: Path, tree: _Tree, wanted: list[str]) -> Submission:
     except (SubmissionError, OSError):
         copy.cleanup()
         raise
-    title = printable(path.resolve().name.removesuffix(".zip") or str(path.resolve()))
+    title = printable(stem(path.resolve().name) or str(path.resolve()))
     notes = (
+        *(f"took {printable(file)} for {name}" for name, file in chosen.items() if file.name != name),
         *_doubts(chosen, sources, reader),
         *_taken(chosen, tree, set(reader.contents)),
         *(f"{printable(file)} is in UTF-16: save it as UTF-8" for file in sorted(foreign)),
@@ -223,138 +206,10 @@ def _nearest_path(path: Path) -> str:
     return f" Did you mean {printable(str(path.parent / close[0]))}?" if close else ""
 
 
-def _unreadable(path: Path, error: OSError) -> UnreadableError:
-    return UnreadableError(
-        f"cannot read {printable(str(path))}: {error.strerror}. Make it readable (chmod -R u+rX, if it is "
-        "yours) and grade again."
-    )
-
-
-def _interesting(path: PurePosixPath) -> bool:
-    return not any(part in CLUTTER or part.startswith(".") for part in path.parts)
-
-
-class _Tree(Protocol):
-    """The paths of a submission's files from its folder, in order, and a way to read each."""
-
-    paths: list[PurePosixPath]
-
-    def read(self, path: PurePosixPath) -> bytes:
-        """The content of a file, one byte more than is allowed if it is longer."""
-
-
-class _Folder:
-    """A folder; no link in it is followed."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.paths = sorted(self._walk())
-
-    def _walk(self) -> Iterator[PurePosixPath]:
-        pending = [PurePosixPath()]
-        count = 0
-        while pending:
-            folder = pending.pop()
-            try:
-                entries = list(os.scandir(self._root / folder))
-            except OSError as error:
-                raise _unreadable(self._root / folder, error) from error
-            count += len(entries)
-            if count > _MOST_ENTRIES:
-                raise SubmissionError(
-                    f"{printable(self._root.name)} holds more than {_MOST_ENTRIES:,} files."
-                )
-            for entry in entries:
-                path = folder / entry.name
-                if not _interesting(PurePosixPath(entry.name)):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    if len(path.parts) < _MOST_DEPTH:
-                        pending.append(path)
-                elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                    yield path
-
-    def read(self, relative: PurePosixPath) -> bytes:
-        path = self._root / relative
-        if path.is_symlink():
-            raise SubmissionError(f"{printable(relative)} is a link. Hand in the file itself.")
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                os.close(fd)
-                raise SubmissionError(f"{printable(relative)} is not a plain file.")
-            with open(fd, "rb") as file:  # noqa: PTH123
-                return file.read(_MOST_FILE_BYTES + 1)
-        except OSError as error:
-            raise _unreadable(path, error) from error
-
-
-class _Archive:
-    """A zip archive. No member may lead out of it; what is read is checked before it is unpacked."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._name = printable(path.name)
-        self._stack = ExitStack()
-        try:
-            self._zip = self._stack.enter_context(zipfile.ZipFile(path))
-            self._members = self._listed()
-        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-            self._stack.close()
-            raise self._error(error) from error
-        except SubmissionError:
-            self._stack.close()
-            raise
-        self.paths = sorted(self._members)
-
-    def _listed(self) -> dict[PurePosixPath, list[zipfile.ZipInfo]]:
-        infos = self._zip.infolist()
-        if len(infos) > _MOST_ENTRIES:
-            raise SubmissionError(f"{self._name} holds more than {_MOST_ENTRIES:,} files.")
-        members: dict[PurePosixPath, list[zipfile.ZipInfo]] = {}
-        for info in infos:
-            path = PurePosixPath(info.filename.replace("\\", "/"))
-            if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
-                raise SubmissionError(f"{self._name} holds {info.filename}, which would escape its folder.")
-            if info.flag_bits & _ENCRYPTED:
-                raise SubmissionError(f"{self._name} is encrypted. Hand it in without a password.")
-            if path.name and not info.is_dir() and _interesting(path) and len(path.parts) <= _MOST_DEPTH:
-                members.setdefault(path, []).append(info)
-        return members
-
-    def read(self, path: PurePosixPath) -> bytes:
-        info, *duplicates = self._members[path]
-        if duplicates:
-            raise SubmissionError(f"{self._name} holds {path} twice.")
-        if stat.S_ISLNK(info.external_attr >> 16):
-            raise SubmissionError(f"{self._name} holds a link, {path}. Put the file itself in.")
-        packed = max(1, info.compress_size)
-        if info.file_size > _RATIO_FROM_BYTES and info.file_size / packed > _MOST_RATIO:
-            raise SubmissionError(f"{path} in {self._name} unpacks to {info.file_size // packed} times.")
-        try:
-            with self._zip.open(info) as file:
-                return file.read(_MOST_FILE_BYTES + 1)
-        except _UNREADABLE as error:
-            raise self._error(error) from error
-
-    def _error(self, error: Exception) -> SubmissionError | UnreadableError:
-        if isinstance(error, OSError) and error.errno not in _OF_DAMAGE:
-            return _unreadable(self._path, error)
-        return SubmissionError(f"{self._name} is not a zip archive or is damaged: {error}. Zip it again.")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
-
 class _Reader:
     """Reads files of a tree, each once, within the limits of a submission."""
 
-    def __init__(self, tree: _Tree) -> None:
+    def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._total = 0
         self.contents: dict[PurePosixPath, bytes] = {}
@@ -363,12 +218,12 @@ class _Reader:
         if path not in self.contents:
             content = self._tree.read(path)
             self._total += len(content)
-            if len(content) > _MOST_FILE_BYTES:
-                raise SubmissionError(f"{printable(path)} is larger than {_MOST_FILE_BYTES >> 20} MiB.")
-            if len(self.contents) >= _MOST_FILES or self._total > _MOST_TOTAL_BYTES:
+            if len(content) > MOST_FILE_BYTES:
+                raise SubmissionError(f"{printable(path)} is larger than {MOST_FILE_BYTES >> 20} MiB.")
+            if len(self.contents) >= _MOST_FILES or self._total > MOST_TOTAL_BYTES:
                 raise SubmissionError(
                     f"the files that {printable(path)} belongs to are more than {_MOST_FILES} "
-                    f"or {_MOST_TOTAL_BYTES >> 20} MiB."
+                    f"or {MOST_TOTAL_BYTES >> 20} MiB."
                 )
             self.contents[path] = content
         return self.contents[path]
@@ -376,17 +231,21 @@ class _Reader:
 
 def _choose(sources: list[PurePosixPath], names: list[str]) -> dict[str, PurePosixPath]:
     """The path that each wanted file is taken from, if there is one; ``collect`` explains the rule."""
-    held: dict[PurePosixPath, set[str]] = {}
+    exact = {path: path.name for path in sources if path.name in names}
+    missing = {name.casefold(): name for name in names if name not in exact.values()}
+    other_case = {path: missing[path.name.casefold()] for path in sources if path.name.casefold() in missing}
+    called = exact | other_case
+    held: dict[PurePosixPath, dict[str, PurePosixPath]] = {}
     for path in sources:
-        if path.name in names:
-            held.setdefault(path.parent, set()).add(path.name)
+        if path in called:
+            held.setdefault(path.parent, {}).setdefault(called[path], path)
 
     def rank(folder: PurePosixPath) -> tuple[int, int, bool, str]:
         return -len(held[folder]), len(folder.parts), folder.name != "src", str(folder)
 
     ranked = sorted(held, key=rank)
     folders = {name: next((folder for folder in ranked if name in held[folder]), None) for name in names}
-    return {name: folder / name for name, folder in folders.items() if folder is not None}
+    return {name: held[folder][name] for name, folder in folders.items() if folder is not None}
 
 
 def _matched(
@@ -402,6 +261,7 @@ def _matched(
         for path in sources
         if path.parent in folders
         and path.name not in names
+        and path not in chosen.values()
         and any(fnmatchcase(path.name, pattern) for pattern in patterns)
     }
 
@@ -411,7 +271,7 @@ def _doubts(
 ) -> Iterator[str]:
     """A warning for each file that is there more than once."""
     for name, taken in chosen.items():
-        duplicates = [path for path in sources if path.name == name and path != taken]
+        duplicates = [path for path in sources if path.name == taken.name and path != taken]
         if not duplicates:
             continue
         if len(duplicates) <= _SHOWN and all(_same(reader, taken, other) for other in duplicates):
@@ -427,7 +287,7 @@ def _same(reader: _Reader, first: PurePosixPath, other: PurePosixPath) -> bool:
         return False
 
 
-def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]) -> Iterator[str]:
+def _taken(chosen: Mapping[str, PurePosixPath], tree: Tree, read: set[PurePosixPath]) -> Iterator[str]:
     """Notes on which files were taken, and which were not read."""
     folders = dict.fromkeys(path.parent for path in chosen.values())
     for folder in folders:
@@ -474,8 +334,10 @@ def _missing(name: str, sources: list[PurePosixPath]) -> str:
     return f"{name} is missing."
 
 
-def _with_headers(chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader) -> dict[str, bytes]:
-    """The chosen file, and the headers and sources that it and they mention.
+def _with_headers(
+    name: str, chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader
+) -> dict[str, bytes]:
+    """The chosen file, under its wanted ``name``, and the headers and sources that it and they mention.
 
     Those beside and below it; of a name that is not there, the nearest one, if it is near. By path from the
     folder of the chosen file.
@@ -497,7 +359,8 @@ def _with_headers(chosen: PurePosixPath, sources: list[PurePosixPath], reader: _
                 if path not in contents:
                     contents[path] = reader.read(path)
                     pending.append(path)
-    return {posixpath.relpath(path, folder): content for path, content in contents.items()}
+    content = contents.pop(chosen)
+    return {posixpath.relpath(path, folder): other for path, other in contents.items()} | {name: content}
 
 
 def _near(path: PurePosixPath, folder: PurePosixPath) -> bool:

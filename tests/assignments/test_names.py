@@ -8,7 +8,7 @@ import pytest
 from assignments.own_assignment import write
 
 from grader.assignments.assignment import Assignment, available, load
-from grader.assignments.names import check
+from grader.assignments.names import check, try_out
 from grader.assignments.rules import AssignmentError, Demand, Hidden, ProblemPoints, Waiver
 
 if TYPE_CHECKING:
@@ -114,3 +114,15 @@ def test_a_share_of_arithmetic_without_products_is_refused() -> None:
     asked = entry.model_copy(update={"measure": "share_of_arithmetic"})
     with pytest.raises(AssignmentError, match=r"softmax_forward: arithmetic sets a limit .* here are none"):
         check(with_rules(problems=(asked,)))
+
+
+def test_a_formula_that_fails_in_a_case_is_told_with_its_line(tmp_path: Path) -> None:
+    own = write(tmp_path)
+    problem = own / "problems" / "half_scale.py"
+    text = problem.read_text()
+    problem.write_text(text.replace("def oracle(case, given):\n", "def oracle(case, given):\n    1 / 0\n"))
+    assert text != problem.read_text()
+    broken = load(str(own))
+    check(broken)
+    with pytest.raises(AssignmentError, match=r"problems/half_scale\.py:\d+: ZeroDivisionError: division"):
+        try_out(broken)

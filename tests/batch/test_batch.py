@@ -29,8 +29,8 @@ from grader.batch.batch import (
     run,
     workers_per_gpu,
 )
-from grader.batch.handed_in import TableError
 from grader.batch.records import StorageError, fault
+from grader.batch.tables import TableError
 from grader.cli.arguments import FaultError
 from grader.cli.main import commands
 from grader.records import record as results

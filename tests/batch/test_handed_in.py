@@ -10,7 +10,8 @@ import pytest
 from reports import report_samples as samples
 
 from grader.assignments.rules import Rules
-from grader.batch.handed_in import UNKNOWN, TableError, renew, settled
+from grader.batch.handed_in import UNKNOWN, renew, settled
+from grader.batch.tables import TableError
 from grader.reports.gradebook import gradebook
 
 if TYPE_CHECKING:

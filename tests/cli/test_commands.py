@@ -208,7 +208,8 @@ def test_an_option_of_a_batch_that_would_do_nothing_or_is_wrong_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["empty folder", "no zip", "escaping zip"])
-def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Path) -> None:
+def test_a_faulty_submission_has_no_points_and_a_reason(kind: str, tmp_path: Path) -> None:
+    """An empty one has 0 of what could be decided; of one that cannot be read nothing is decided."""
     path = tmp_path / "hw3.zip"
     if kind == "empty folder":
         path = tmp_path / "hw3"
@@ -220,10 +221,12 @@ def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Pa
             archive.writestr("../../evil.cu", "int x;")
     done = run("grade", path, "--json", tmp_path / "result.json")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "Score: 0.0/60.0 (100.0 possible)"
+    decided = 60.0 if kind == "empty folder" else 0.0
+    assert done.stdout.splitlines()[-1] == f"Score: 0.0/{decided} (100.0 possible)"
     record = results.read(tmp_path / "result.json")
     assert record.submission.error
     assert record.submission.error in " ".join(done.stdout.split())
+    assert ("not graded: " in done.stdout) == (not decided) == bool(record.not_graded)
 
 
 def test_a_misnamed_file_costs_its_problems_and_names_the_right_name(tmp_path: Path) -> None:
@@ -459,6 +462,39 @@ def test_new_leaves_what_working_in_the_template_has_made(tmp_path: Path) -> Non
         f"Write your kernels, then: grader grade {tmp_path / 'hw'} --assignment {tmp_path}\n"
     )
     assert {path.name for path in (tmp_path / "hw").iterdir()} == {"row.cu", "grader.toml"}
+
+
+def test_a_folder_of_ones_own_assignment_is_graded_without_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "course" / "own"
+    own.mkdir(parents=True)
+    (own / "assignment.toml").write_text('id = "own"\ntitle = "Own"\nextends = "first_kernels"\n')
+    assert run("new", tmp_path / "hw", "--assignment", own).returncode == 0
+    done = run("grade", tmp_path / "hw", "--problem", "saxpy", "--device", "sim")
+    assert done.returncode == 2
+    assert "named by --assignment FOLDER, or by its id once GRADER_ASSIGNMENTS names" in done.stderr
+    monkeypatch.setenv("GRADER_ASSIGNMENTS", str(own.parent))
+    assert run("new", tmp_path / "again", "--assignment", "own").stdout.endswith(
+        f"grader grade {tmp_path / 'again'}\n"
+    )
+    done = run("grade", tmp_path / "hw", "--problem", "saxpy", "--device", "sim", "--fast")
+    assert done.returncode == 1
+    assert "(saxpy)" in done.stdout
+
+
+def test_new_copies_what_the_problems_of_an_extension_need(tmp_path: Path) -> None:
+    entries = "".join(f'[[problems]]\nid = "{name}"\n' for name in ("saxpy", "scan"))
+    rules = f'id = "own"\ntitle = "Own"\nextends = "first_kernels"\n{entries}'
+    (tmp_path / "assignment.toml").write_text(rules)
+    done = run("new", tmp_path / "hw", "--assignment", tmp_path)
+    assert done.returncode == 0
+    assert "HANDOUT.md is that of first_kernels, which has further problems: write your own" in done.stderr
+    files = {path.name for path in (tmp_path / "hw").iterdir()}
+    assert files == {"saxpy.cu", "scan.cu", "grader.toml", "HANDOUT.md"}
+    (tmp_path / "HANDOUT.md").write_text("Two kernels.\n")
+    assert run("new", tmp_path / "hw2", "--assignment", tmp_path).returncode == 0
+    assert (tmp_path / "hw2" / "HANDOUT.md").read_text() == "Two kernels.\n"
 
 
 def test_a_submission_that_names_a_folder_as_its_assignment_is_refused(tmp_path: Path) -> None:

@@ -250,6 +250,14 @@ def record(name: str = "doejane_1001", *problems: dict[str, Any], **changes: obj
     return Record.model_validate({**fields, **changes})
 
 
+def unreadable(name: str = "doejane_1001") -> Record:
+    """A record of a damaged archive, in which nothing is decided."""
+    undecided = problem(verdict="NOT_MEASURED", points={"earned": 0, "decided": 0, "possible": 20})
+    error = "hw3.zip is not an archive or is damaged. Pack it again."
+    submission = {"name": name, "sha256": "", "files": [], "error": error}
+    return record(name, undecided, submission=submission)
+
+
 def hostile() -> Record:
     """What a student can write, in every place that a student can write to."""
     bad = raced(

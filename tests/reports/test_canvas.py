@@ -78,6 +78,14 @@ def test_what_was_not_filled_in_is_said() -> None:
     assert "no submission, so left as they were: Missing, Max; Student, Test" in said
 
 
+def test_a_damaged_archive_leaves_its_cell_and_tells_the_reason() -> None:
+    merged = merge(EXPORT, {"doejane_1001": samples.unreadable()}, COLUMN)
+    assert merged.text == EXPORT
+    assert "left as they were: doejane_1001 (not graded: hw3.zip is not an archive" in "\n".join(
+        merged.notices
+    )
+
+
 def test_an_id_counts_only_with_its_name() -> None:
     """A folder called team_1001 is not the student with the id 1001."""
     assert merge(EXPORT, {"team_1001": samples.record()}, COLUMN).text == EXPORT

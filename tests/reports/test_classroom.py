@@ -118,7 +118,7 @@ def test_what_to_look_at_has_a_reason_each() -> None:
         for kind in attention(classroom(**results))
     }
     assert found["Not trusted"] == ["cheat"]
-    assert found["Machine faults, and submissions that are not graded yet"] == ["broken", "pending"]
+    assert found["Machine faults, and submissions that are not graded"] == ["broken", "pending"]
     assert found["Too close to call"] == ["close"]
     assert "far" in found["Far from the others"]
     assert found["The same files under several names"] == ["twin"]

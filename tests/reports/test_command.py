@@ -130,11 +130,11 @@ def test_jplag_goes_on_after_what_cannot_be_read_and_names_it(folder: Path, tmp_
     (handed / "zoe").mkdir(parents=True)
     (handed / "zoe" / "softmax_kernel.cu").write_text("int x;")
     (handed / "gone.zip").symlink_to("nowhere")
-    (handed / "ann.tar.gz").touch()
+    (handed / "ann.rar").touch()
     done = run("report", folder, "--jplag", tmp_path / "compare", "--submissions", handed)
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
-    assert told[0].startswith("left out: ann.tar.gz is an archive but no .zip")
+    assert told[0].startswith("left out: ann.rar is an archive of another kind")
     assert told[1].startswith("left out gone: ")
     assert told[2] == f"wrote 1 submissions to {tmp_path / 'compare'}"
 

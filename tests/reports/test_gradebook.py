@@ -61,6 +61,13 @@ def test_a_fault_of_the_machine_leaves_blanks_and_its_reason() -> None:
     assert pending["note"] == "not graded yet"
 
 
+def test_a_damaged_archive_leaves_blanks_and_its_reason() -> None:
+    (row,) = rows({"doe": samples.unreadable()})
+    assert row["score"] == row["softmax_forward"] == ""
+    assert row["decided"] == "0.00"
+    assert row["note"] == "not graded: hw3.zip is not an archive or is damaged. Pack it again"
+
+
 def test_what_the_simulator_cannot_run_leaves_blanks_and_its_reason() -> None:
     (row,) = rows({"doe": samples.record("doe", samples.lacking(), samples.raced())})
     assert row["softmax_forward"] == row["score"] == row["decided"] == ""

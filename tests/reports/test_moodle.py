@@ -57,6 +57,21 @@ def test_without_a_score_there_is_no_row() -> None:
     assert any("no score yet" in notice for notice in found.notices)
 
 
+def test_a_damaged_archive_has_a_blank_grade_and_its_reason() -> None:
+    found = grades({"jdoe": samples.unreadable()}, "HW3")
+    (row,) = rows(found.text)
+    assert row["HW3"] == ""
+    assert row["feedback"] == "not graded: hw3.zip is not an archive or is damaged. Pack it again."
+    assert any("a blank grade, with the reason as feedback: jdoe (" in notice for notice in found.notices)
+
+
+def test_points_beyond_the_maximum_are_cut_as_moodle_takes_none() -> None:
+    beyond = samples.record("x", score={"earned": 42, "decided": 40, "possible": 40})
+    found = grades({"jdoe": beyond}, "HW3")
+    assert rows(found.text)[0]["HW3"] == "40.00"
+    assert "more points than there are, so written as the maximum: jdoe" in found.notices
+
+
 def test_grades_stay_below_the_maximum_of_the_site() -> None:
     points = {"earned": 150, "decided": 200, "possible": 200}
     (row,) = rows(grades({"jdoe": samples.record("x", samples.problem(points=points))}, "HW3").text)

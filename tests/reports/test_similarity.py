@@ -75,9 +75,9 @@ def test_what_cannot_be_read_is_left_out_with_the_reason_and_the_rest_written(tm
     wanted = ["softmax_kernel.cu"]
     left = export(discover(handed, wanted).entries, wanted, out, scratch)
     assert {name: reason.partition(":")[0] for name, reason in left.items()} == {
-        "bad": "bad.zip is not a zip archive or is damaged",
+        "bad": "bad.zip is not an archive or is damaged",
         "doe_1": "softmax_kernel.cu is a link. Hand in the file itself.",
-        "gone": f"{handed}/gone.zip does not exist. Give a folder or a .zip file.",
+        "gone": f"{handed}/gone.zip does not exist. Give a folder or an archive.",
         "long": f"{header}.hpp is too long a name.",
         "plain": "nothing to compare",
     }

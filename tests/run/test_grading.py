@@ -477,6 +477,21 @@ def test_a_problem_that_was_not_judged_says_its_language_and_what_its_speed_woul
     assert {problem.performance.measure for problem in record.problems} == {"share_of_limit"}
 
 
+def test_a_problem_that_was_interrupted_says_in_which_case() -> None:
+    def progress(text: str) -> None:
+        if text.startswith("softmax_backward: case 3 of"):
+            raise KeyboardInterrupt
+
+    request = grading.GradingRequest(
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
+    )
+    record = grading.grade(request, progress, Sharing())
+    assert record.exit_code == 130
+    message = record.problems[0].message
+    assert message.startswith("interrupted, at case 3 of ")
+    assert message.endswith(". To grade this problem alone, add --problem softmax_backward.")
+
+
 def test_an_interrupt_while_problems_begin_stops_their_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped, ended = threading.Event(), []
     monkeypatch.setattr(grading.ProblemJudge, "check", lambda _: ended.append(stopped.wait(60)))

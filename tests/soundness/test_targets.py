@@ -81,4 +81,8 @@ def test_a_target_that_a_naive_kernel_reaches_is_remarked(naive: float, said: st
 
 def test_without_a_gpu_nothing_is_said() -> None:
     assert target_row(entry(2.0), NOT_MEASURED, {}) == (None, "not measured: no GPU here.")
-    assert target_row(entry(2.0, performance=0.0), NOT_MEASURED, {})[0]
+
+
+def test_without_points_for_speed_no_target_is_asked_for() -> None:
+    for speed in (NOT_MEASURED, measured(0.5, 0.4)):
+        assert target_row(entry(2.0, performance=0.0), speed, {}) == (True, "no speed is asked for")

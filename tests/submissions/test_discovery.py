@@ -10,6 +10,7 @@ import pytest
 
 from grader.submissions.discovery import LATE, Attachment, Discovery, discover, parse
 from grader.submissions.submission import collect
+from grader.submissions.trees import KINDS
 
 WANTED = ("layernorm_kernel.cu", "softmax_kernel.cu")
 
@@ -142,15 +143,19 @@ def test_what_is_no_plain_file_is_not_opened_and_said(tmp_path: Path) -> None:
     assert found.skipped == tuple(f"{name} is neither a file nor a folder" for name in names)
 
 
+def test_archives_of_every_kind_are_submissions(tmp_path: Path) -> None:
+    found = made(tmp_path, "adam.tar.gz", "ben.7z", "cleo.TAR", "dora.zip", "doe_1_5_hw3.TGZ")
+    assert [entry.name for entry in found.entries] == ["adam", "ben", "cleo", "doe_1", "dora"]
+    assert not found.skipped
+
+
 def test_an_archive_of_another_kind_is_said(tmp_path: Path) -> None:
-    found = made(
-        tmp_path, "adam.tar.gz", "ben.7z", "doe_1_5_hw3.TGZ", "doe_1_6_softmax_kernel.cu", "notes.txt"
-    )
+    found = made(tmp_path, "adam.rar", "doe_1_5_hw3.tar.zst", "doe_1_6_softmax_kernel.cu", "notes.txt")
     assert [entry.name for entry in found.entries] == ["doe_1"]
-    assert found.entries[0].notes == ("left out hw3.TGZ: of archives, only .zip is read",)
+    assert found.entries[0].notes == (f"left out hw3.tar.zst: of archives, {KINDS} are read",)
     assert found.skipped == tuple(
-        f"{name} is an archive but no .zip: unpack it into a folder, or zip it again"
-        for name in ("adam.tar.gz", "ben.7z", "doe_1_5_hw3.TGZ")
+        f"{name} is an archive of another kind than {KINDS}: unpack it into a folder"
+        for name in ("adam.rar", "doe_1_5_hw3.tar.zst")
     )
     assert found.ignored == ("notes.txt",)
 
@@ -165,12 +170,10 @@ def test_a_source_that_lies_in_no_folder_is_said(tmp_path: Path) -> None:
     assert found.ignored == ("notes.txt",)
 
 
-def test_a_source_in_capitals_is_laid_out_for_its_wrong_name_to_be_said(tmp_path: Path) -> None:
+def test_a_source_in_capitals_is_taken_for_the_wanted_file(tmp_path: Path) -> None:
     (entry,) = made(tmp_path / "in", "doe_1_5_SOFTMAX_KERNEL.CU").entries
     with collect(entry.lay_out(tmp_path), WANTED) as submission:
-        assert submission.problems["softmax_kernel.cu"] == (
-            "softmax_kernel.cu is missing. Found SOFTMAX_KERNEL.CU: rename it to softmax_kernel.cu."
-        )
+        assert submission.notes == ("took SOFTMAX_KERNEL.CU for softmax_kernel.cu",)
 
 
 def test_names_are_distinct_printable_and_never_that_of_a_report(tmp_path: Path) -> None:

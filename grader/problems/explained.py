@@ -1,0 +1,58 @@
+"""What is wrong with a formula or its inputs, in a teacher's words instead of PyTorch's.
+
+Layer: imports torch.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from grader.problems.aten import FormulaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_REMEDIES = {
+    r"bincount|nonzero|unique|masked_select|register_meta|Meta tensors|meta kernel": (
+        "the shape of an output depends on the inputs' numbers. Write it with operations whose results have "
+        "shapes that follow from the sizes, such as torch.zeros(k).index_add(0, x, torch.ones(n)) for "
+        "bincount, and torch.where for nonzero and for a mask as an index"
+    ),
+    r"\.item\(\) cannot be called|Boolean value of Tensor|_local_scalar_dense": (
+        "it asks for one number of an array (.item(), float(x), if x > 0), which is not known when cases are "
+        "made. Write torch.where(x > 0, a, b) for an if, and keep numbers in arrays, x[:1] for x[0].item()"
+    ),
+    r"not in range for dimension|out of range|out of bounds|exceeds dimension": (
+        "an index or a count is larger than the axis. Let the smallest size of its Range be large enough, or "
+        "the largest count small enough"
+    ),
+    r"broadcast|must match the size|size mismatch|shapes cannot be multiplied": (
+        "arrays do not fit together. Compare their shapes in inputs, or add axes, as in x[:, None]"
+    ),
+}
+"""What to write instead, by the words of an error."""
+
+
+@contextmanager
+def explained(part: str, sizes: Mapping[str, int]) -> Iterator[None]:
+    """A context in which whatever a teacher's function raises becomes a FormulaError of one line.
+
+    Args:
+        part: of the problem, as in ``problem(formula=...)``.
+        sizes: that it is called with.
+
+    Raises:
+        FormulaError: the function raised something.
+    """
+    try:
+        yield
+    except FormulaError:
+        raise
+    except Exception as error:  # a teacher's code may raise anything
+        where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        text = str(error).partition("\n")[0].rstrip(".")
+        remedy = next((words for pattern, words in _REMEDIES.items() if re.search(pattern, str(error))), "")
+        summary = remedy or f"{type(error).__name__}: {text}"
+        raise FormulaError(f"{part} fails{f' with {where}' if where else ''}: {summary}") from error
