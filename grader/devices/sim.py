@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from grader.devices import calls, layout, models, programs
+from grader.devices import arrays, calls, layout, models, programs
 from grader.devices.budget import BUDGET, Budget
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.kernels import Kernels
@@ -23,7 +23,7 @@ from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.coverage import NOTHING
 from grader.records.errors import MachineError
-from grader.records.findings import by_descriptor
+from grader.records.findings import Finding, by_descriptor, facts
 from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import (
     ALL_CONFIGS,
@@ -56,6 +56,7 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
 }
 
 
+_OUT_OF_MEMORY = 2  # of cudaError_t
 _APART = re.compile(rb"cudaStreamCreate|Async|cudaMallocManaged|cudaMallocHost|cudaHost")
 """In the names of the calls without which no work of a program is on another stream, or met by its host."""
 
@@ -180,6 +181,7 @@ class SimSession:
             self._simulator.configure(options)
             crossings = self._simulator.statistics().crossings
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
+            answer = replace(answer, findings=arrays.named(answer.findings, call))
             if answer.usable:
                 statistics = self._simulator.statistics()
                 leaks = () if self._leaks is None else self._leaks.behind(call, statistics)
@@ -200,9 +202,9 @@ class SimSession:
         again = call.schedule is not Schedule.PROGRAM
         pointers = {argument.name: self._address(argument, again=again) for argument in calls.arrays(call)}
         for argument in calls.arrays(call):
-            if argument.data is not None:  # in memory that is kept from call to call
-                watched = argument.constant and not call.staged  # the runner itself stages inputs, by copies
-                self._simulator.set_constant(pointers[argument.name], argument.name, constant=watched)
+            watched = argument.constant and not call.staged  # the runner itself stages inputs, by copies
+            constant = watched and argument.data is not None
+            self._simulator.name_allocation(pointers[argument.name], argument.name, constant=constant)
         try:
             header = runner.ask(self._request(call, pointers), (), 0, call.seconds).header
         except RunnerError as error:
@@ -260,6 +262,8 @@ class SimSession:
         if not self._simulator.alive:
             return answer
         printed = self._simulator.take_printed()
+        failed = [call for call, code in self._simulator.runtime_errors() if code == _OUT_OF_MEMORY]
+        no_memory = (Finding("failed_allocation", "no_memory", facts=facts(call=call)) for call in failed)
         answer = replace(
             answer,
             findings=tuple(
@@ -268,7 +272,7 @@ class SimSession:
                     file=PurePath(finding.file).name,
                     places=tuple(_without_folders(access) for access in finding.places),
                 )
-                for finding in self._simulator.take_findings()
+                for finding in (*no_memory, *self._simulator.take_findings())
             ),
             counts=self._simulator.take_counts(),
             coverage=self._simulator.take_coverage() if self._simulator.options.coverage else NOTHING,

@@ -62,6 +62,18 @@ class Place(Line):
     bytes: int = 0
 
 
+def parting(first: Place, other: Place) -> tuple[Line, Line] | None:
+    """The lines at which two places part ways, in the function that both come from.
+
+    Two calls of a function are at its callers' lines, whatever happens within it. None if a line is not
+    known, or if it is one line to the end.
+    """
+    if not (first.line and other.line):
+        return None
+    ways = [(*reversed(place.calls), Line(place.file, place.line)) for place in (first, other)]
+    return next((pair for pair in zip(*ways, strict=False) if pair[0] != pair[1]), None)
+
+
 @dataclass(frozen=True)
 class Fact:
     """What a checker has seen beside the places: a number or a name."""
@@ -177,6 +189,8 @@ class FindingKind:
         by_cases: whether what it breaks, the cases show and cost.
         by_pointers: whether pointers of the other memory lead to it.
         consequence: whether it comes of another fault.
+        explains: the kinds that come of it: it costs nothing, and is told first where one of them is.
+        triton: what to do in a file of Python, where no reason says so.
         follows: the kind beside which it is not told, since it follows from that.
     """
 
@@ -192,6 +206,8 @@ class FindingKind:
     by_pointers: bool = False
     consequence: bool = False
     follows: str = ""
+    explains: frozenset[str] = frozenset()
+    triton: str = ""
 
 
 _ATOMIC = "Use an atomic, let one thread write, or do what needs all blocks in a second launch."
@@ -219,19 +235,38 @@ def _outside(
 
 _WRAPPED = ": an index that is computed in 32 bits wraps beyond 2,147,483,647"
 _FAR = ("An index is far outside of every array, or wraps", "far")
+_IS_NULL = "[; {null_name} is null in this case][; the launch passes null, or 0, as argument {arguments}]"
+
+
+def _null(address: str) -> Reason:
+    mistake, do = "A kernel uses a pointer that is null", "Test the pointer first: if (pointer != nullptr)."
+    triton = Reason(
+        _ACCESS + address + _IS_NULL,
+        mistake=mistake,
+        do="Test the argument in the launcher (if x is None), and leave this access out then.",
+        fault="null",
+    )
+    return Reason(_ACCESS + address + _IS_NULL, mistake=mistake, do=do, triton=triton, fault="null")
+
+
 _BEFORE = "which lies {distance:bytes} before {allocation}"
-_BEHIND = "which lies {distance:bytes} behind the end of {allocation}"
+_BEHIND = "which lies {distance:bytes} behind the end of {allocation}[, where row {row} would {be}]"
 _OUTSIDE = {
     "not_ready": _outside(
         "which a cudaMallocAsync allocates in another stream, and nothing makes this kernel wait for it"
     ),
     "before": _outside(_BEFORE),
     "behind": _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
-    "across": _outside("which begins {distance:bytes} into {allocation} and reaches beyond its end"),
-    "null": _outside("a null pointer or an offset from one"),
-    "null_argument": _outside(
-        "a null pointer or an offset from one; the launch passes null, or 0, as argument {arguments}"
+    "across": replace(
+        _outside(
+            "which begins {distance:bytes} into {allocation} and reaches beyond its end",
+            "A load or store of several elements reaches beyond the end of an array",
+            "across",
+        ),
+        do="Use it only where all of its elements are inside, and begin at a multiple of its size.",
     ),
+    "null": _null("a null pointer or an offset from one"),
+    "null_argument": _null("a null pointer or an offset from one"),
     "far_before": _outside(_BEFORE + _WRAPPED, *_FAR),
     "far_behind": _outside(_BEHIND + _WRAPPED, *_FAR),
     "nowhere": _outside("which lies in no allocation"),
@@ -319,11 +354,14 @@ def _of_block(name: str) -> Reason:
     return Reason(_GLOBAL, why, mistake, do, triton, fault)
 
 
+_IN_ANY_ORDER = "programs run in any order; use an atomic operation such as tl.atomic_add, or another launch"
+
+
 def _of_blocks(missing: str, mistake: str = "", do: str = "") -> Reason:
-    """A race between blocks."""
-    return Reason(
-        _GLOBAL, _UNORDERED + missing + "[{volatile:none} (volatile makes no access atomic)]", mistake, do
-    )
+    """A race between blocks. Triton has no fences: there it takes an atomic, or another launch."""
+    why = _UNORDERED + missing + "[{volatile:none} (volatile makes no access atomic)]"
+    triton = Reason(_GLOBAL, _UNORDERED + _IN_ANY_ORDER, _BY_PROGRAMS, _TL_ATOMIC)
+    return Reason(_GLOBAL, why, mistake, do, triton)
 
 
 _FLAG = "the flag or counter (line {flag})"
@@ -331,14 +369,7 @@ _LOOK = "the look at the flag or counter (line {look})"
 _OF_GLOBAL = {
     **{name: _of_block(name) for name in _NO_ORDER},
     **_of_one_statement(_IN_GLOBAL),
-    "any_order": replace(
-        _of_blocks("blocks run in any order; use an atomic, another launch or a fence and a flag"),
-        triton=_of_blocks(
-            "programs run in any order; use an atomic operation such as tl.atomic_add, or another launch",
-            _BY_PROGRAMS,
-            _TL_ATOMIC,
-        ),
-    ),
+    "any_order": _of_blocks("blocks run in any order; use an atomic, another launch or a fence and a flag"),
     "no_fence_behind_look": _of_blocks(f"a __threadfence() behind {_LOOK} is missing"),
     "fence_before_look": _of_blocks(f"the fence (line {{fence}}) stands before {_LOOK}; put it behind"),
     "narrow_fence": _of_blocks("the __threadfence_block() (line {fence}) orders nothing for other blocks"),
@@ -458,7 +489,9 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 ),
                 "empty_block": _not_started("the block is empty ({threads} threads)"),
                 "large_grid": _not_started(
-                    "a grid of {blocks} blocks; the limit is 2147483647 x 65535 x 65535"
+                    "a grid of {blocks} blocks; the limit is 2147483647 x 65535 x 65535",
+                    "its grid has too many blocks",
+                    "y and z may have 65,535 blocks each, x 2,147,483,647: count the rows in blockIdx.x.",
                 ),
                 "large_block": _not_started(
                     "a block of {threads} threads; the limit is 1024 in all, and 64 in z",
@@ -500,12 +533,25 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             nothing_ran=True,
             by_cases=True,
         ),
+        "failed_allocation": FindingKind(
+            "apicheck",
+            "An allocation failed, and the launcher goes on as if it had not",
+            "Ask for less memory, and look at what the call returns: != cudaSuccess.",
+            {
+                "no_memory": Reason(
+                    "{call} failed: out of memory; what it was to set is no pointer to device memory"
+                )
+            },
+            costs=False,
+            explains=frozenset({"host_pointer", "global_oob", "memcpy_overflow"}),
+        ),
         "host_pointer": FindingKind(
             "memcheck",
             "A kernel gets a pointer of the host",
             "Allocate with cudaMalloc, copy with cudaMemcpy, and pass that pointer.",
             {**_POINTER_OF_HOST, "copy": Reason(_COPY + "a host address where a device address belongs")},
             by_pointers=True,
+            triton="Give the kernel the tensors that the launcher gets, or new ones on their device.",
         ),
         "global_oob": FindingKind(
             "memcheck",
@@ -544,7 +590,16 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             "An index leaves the block's shared memory",
             "Make the array long enough for the longest row, or guard the index; a launch counts it in "
             "bytes.",
-            {"outside": Reason(_ACCESS + "which is outside the block's {size:bytes} of shared memory")},
+            {
+                "outside": Reason(_ACCESS + "which is outside the block's {size:bytes} of shared memory"),
+                "none_asked_for": Reason(
+                    _ACCESS + "and the block has {size:bytes}, none of which the launch asks for",
+                    mistake="The launch gives its kernel no dynamic shared memory",
+                    do="Give it as third argument, in bytes: kernel<<<blocks, threads, count * "
+                    "sizeof(float), stream>>>.",
+                    fault="none",
+                ),
+            },
             any_value=True,
         ),
         "local_oob": FindingKind(
@@ -577,6 +632,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                     fault="rows",
                 ),
             },
+            triton="Let each pointer begin at an element; look for a pointer of another type.",
         ),
         "const_input": FindingKind(
             "memcheck",
@@ -587,6 +643,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 "store": Reason("{who} {does} {n:bytes} at byte {byte} of {array}" + _INPUT),
                 "copy": Reason("{call} writes into {array}" + _INPUT),
             },
+            triton="Store into a tensor of your own, torch.empty_like(x), and not into an input.",
         ),
         "use_after_free": FindingKind(
             "memcheck",
@@ -700,6 +757,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             _SYNCTHREADS,
             _OF_SHARED,
             race=True,
+            triton=_DEBUG_BARRIER,
         ),
         "race_warp": FindingKind(
             "racecheck",
@@ -707,6 +765,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             _SYNCWARP,
             _OF_SHARED,
             race=True,
+            triton=_DEBUG_BARRIER,
         ),
         "race_global": FindingKind(
             "racecheck",
@@ -714,6 +773,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             _ATOMIC,
             _OF_GLOBAL,
             race=True,
+            triton=_TL_ATOMIC,
         ),
         "stale_read": FindingKind(
             "racecheck",
@@ -760,6 +820,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 ),
             },
             follows="race_stream",
+            triton="Set the tensor first (torch.zeros), or store before you add to it.",
         ),
         "budget": FindingKind(
             "hang",
@@ -855,6 +916,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 ),
                 "at_the_end": Reason("{bytes} bytes at {address:hex} were never freed"),
             },
+            triton="Hold no tensor longer than the call: lists and globals keep them.",
         ),
         "unchecked_error": FindingKind(
             "apicheck",
@@ -895,6 +957,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 ),
             },
             costs=False,
+            triton="Compute it in 64 bits: tl.program_id(0).to(tl.int64).",
         ),
     }
 )
@@ -902,6 +965,8 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
 barriers and races, what was never written, kernels that do not end. Wrong numbers come before
 ``race_stream``."""
 
+BARRIER = "divergent_barrier"
+"""The kind of threads that wait at barriers apart."""
 OVERRUN = "global_oob"
 """The kind that a write into a guard zone is."""
 OVERFLOW = "index_overflow"

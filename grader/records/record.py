@@ -197,6 +197,7 @@ class CaseResult(_Part):
     name: str
     group: str
     verdict: Verdict
+    sizes: dict[str, int] = Field(default={}, description="of the inputs; none in a record of before")
     schedule: str | None = Field(
         default=None, description="the order of execution that went wrong, if program order did not"
     )

@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
 _OPTIONAL = re.compile(r"\[([^]]*)]")
 _ALTERNATIVES = {
-    "target": ("byte {byte} of an allocation of {size} bytes", "global memory"),
-    "allocation": ("an allocation of {size:bytes}", "a freed allocation of {freed_size:bytes}"),
+    "target": (
+        "element {index} of {array}[ {shape} ({dtype})]",
+        "byte {byte} of {array}",
+        "byte {byte} of an allocation of {size} bytes",
+        "global memory",
+    ),
+    "allocation": (
+        "{array}[ {shape} ({dtype})]",
+        "an allocation of {size:bytes}",
+        "a freed allocation of {freed_size:bytes}",
+    ),
     "inside": (" in {function} of {library}", " in {library}", ""),
     "word": (
         "byte {shared_byte} of shared memory",
@@ -85,7 +94,9 @@ def advice(finding: _Told, between: str = "") -> tuple[str, str]:
     """What is wrong, without a full stop, and what to do; ``between`` says where, of a race."""
     kind, reason = KINDS[finding.kind], _reason(finding)
     fields = {**_fields(finding), "between": between}
-    return _filled(reason.mistake or kind.mistake, fields), _filled(reason.do or kind.do, fields)
+    in_python = in_triton(finding.file) and reason is not kind.reasons.get(finding.reason)
+    do = reason.do if in_python or not in_triton(finding.file) else kind.triton or reason.do
+    return _filled(reason.mistake or kind.mistake, fields), _filled(do or kind.do, fields)
 
 
 def fault_key(finding: _Told) -> tuple[str, str]:
@@ -147,6 +158,8 @@ def _fields(finding: _Told) -> dict[str, object]:
 def _composed(fields: Mapping[str, object]) -> dict[str, object]:
     """What takes several facts to say."""
     composed: dict[str, object] = {"cause": "", "cause_why": ""}
+    if "column" in fields:
+        composed["be"] = f"have its column {fields['column']}" if fields["column"] else "begin"
     for name, templates in _ALTERNATIVES.items():
         fitting = (text for text in templates if _all_known(_OPTIONAL.sub("", text), fields))
         if (template := next(fitting, None)) is not None:

@@ -5,6 +5,8 @@ What to do about a finding stands with its kind, in ``records/findings.py``.
 
 from __future__ import annotations
 
+import re
+
 RAISED = (
     (
         "must be a power of 2",
@@ -15,6 +17,13 @@ RAISED = (
     ("does not compile", "Correct this line first: other errors may follow from it."),
 )
 """Words of what Python code or Triton says, and what to do then; the first that fit count."""
+
+LATER_CPP = re.compile(
+    r'identifier "(?:concept|requires|consteval|constinit|co_await|co_yield|co_return)" is undefined'
+    r'|namespace "std" has no member "(?:span|ranges|views|format|bit_cast|numbers|source_location|same_as'
+    r'|integral|floating_point|remove_cvref_t|countr_zero|popcount|bit_ceil|has_single_bit|latch|jthread)"'
+)
+"""Errors of nvcc about what C++20 has and C++17 has not."""
 
 REACH = {
     "cuda": "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements.",

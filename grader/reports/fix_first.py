@@ -6,6 +6,7 @@ before wrong numbers, the most fundamental first; each fault is said once.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from math import inf
@@ -13,13 +14,14 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from grader.records.diagnosis import NO_CAUSE, Certainty
-from grader.records.findings import KINDS, STREAMS, UNWRITTEN
+from grader.records.findings import KINDS, STREAMS, UNWRITTEN, parting
 from grader.records.sentences import advice, fault_key, in_triton, names
 from grader.records.verdict import Ending, Verdict
-from grader.reports.advice import RAISED, REACH
+from grader.reports.advice import LATER_CPP, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
 from grader.reports.escaping import line, readable
 from grader.reports.gaps import gaps, lack, reached, remedy
+from grader.reports.groups import told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +48,7 @@ _DEMANDS = {
 }
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
+_STANDARD = re.compile(r"-std=c\+\+(?P<year>\d+)")
 _RARE = 10  # fewer than one in so many
 
 
@@ -76,6 +79,7 @@ class Fix:
         example: a wrong element, instead of a line.
         more: other places of the same fault.
         accesses: of a race, the earlier one first.
+        gap: of a race, the lines between which a barrier belongs; none where a barrier mends nothing.
         ended: whether a limit or a crash is all that is known, as a faulty machine would cause it.
         undecided: whether it is no fault, but what the simulator cannot run.
     """
@@ -91,6 +95,7 @@ class Fix:
     example: str = ""
     more: tuple[str, ...] = ()
     accesses: tuple[Access, ...] = ()
+    gap: tuple[int, int] | None = None
     ended: bool = False
     undecided: bool = False
 
@@ -151,7 +156,12 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     late = order[order.index(_NUMBERS) :]
     before = [fix for fix in findings if fix.kind not in late]
     behind = [fix for fix in findings if fix.kind in late]
-    return (*before, *_numbers(failing, problem.language, beside=findings), *behind, *lacking) or (
+    return (
+        *before,
+        *_numbers(failing, problem.correctness.cases, problem.language, beside=findings),
+        *behind,
+        *lacking,
+    ) or (
         *_speed(problem),
         *_demands(problem),
     )
@@ -190,6 +200,8 @@ def _build(build: BuildResult, message: str) -> Fix:
     """The first error of the compiler."""
     errors = list(COMPILE_ERROR.finditer(build.log))
     reason = line(message).partition(" did not compile: ")[2]
+    if not reason and LATER_CPP.search(build.log) and (standard := _STANDARD.search(build.command)):
+        reason = f"This is C++20; C++{standard['year']} is what is compiled. Write it without that."
     if not errors:
         words = f"The compiler says: {line(build.log)[:200]}"
         stopped = build.ending is Ending.LIMIT
@@ -256,21 +268,41 @@ def _order(failing: list[CaseResult]) -> list[str]:
 def _findings(problem: ProblemResult, order: list[str]) -> list[Fix]:
     """What the checkers saw, each fault once: what happens at lines that were named follows from that."""
     groups: dict[object, list[FindingRecord]] = {}
+    seen = {finding.kind for check in problem.checks for finding in check.findings}
     for check in problem.checks:
         for finding in check.findings:
-            if finding.severity == "error" and not finding.waived and KINDS[finding.kind].costs:
+            kind = KINDS[finding.kind]
+            told = kind.costs or kind.explains & seen
+            if finding.severity == "error" and not finding.waived and told:
                 groups.setdefault(_fault(finding), []).append(finding)
-    candidates = sorted(map(_finding, groups.values()), key=lambda fix: order.index(fix.kind))
+    candidates = sorted(
+        map(_finding, groups.values()), key=lambda fix: (order.index(fix.kind), _width(fix.gap))
+    )
     named: set[tuple[str, int]] = set()
     faults: list[Fix] = []
     for fix in candidates:
         locations = {(access.file, access.line) for access in fix.accesses} or {(fix.file, fix.line)}
         kind, before = KINDS[fix.kind], {earlier.kind for earlier in faults}
-        follows = kind.follows in before or (faults and kind.consequence)
+        follows = kind.follows in before or (bool(faults) and kind.consequence)
+        follows |= any(fix.kind in KINDS[earlier].explains for earlier in before)
+        follows |= any(_mends(earlier, fix) for earlier in faults)
+        strayed = kind.race and any(KINDS[earlier].any_value for earlier in before)
+        follows |= strayed and bool(locations & named)
         if not follows and not (fix.line and locations <= named):
             faults.append(fix)
         named |= locations
     return faults
+
+
+def _width(gap: tuple[int, int] | None) -> int:
+    return gap[1] - gap[0] if gap else 0
+
+
+def _mends(earlier: Fix, other: Fix) -> bool:
+    """Whether the barrier that an earlier fix asks for orders the accesses of another one, too."""
+    if earlier.gap is None or other.gap is None or earlier.file != other.file:
+        return False
+    return other.gap[0] <= earlier.gap[0] and earlier.gap[1] <= other.gap[1]
 
 
 def _fault(finding: FindingRecord) -> object:
@@ -306,6 +338,7 @@ def _finding(same: list[FindingRecord]) -> Fix:
         if accesses
         else tuple(location for location in locations if location != f"{line(best.file)}:{best.line}"),
         accesses=accesses,
+        gap=_gap(best) if accesses and best.reason.startswith("no_sync") else None,
     )
 
 
@@ -343,11 +376,21 @@ def _line(source: SourceLines | None, number: int) -> str:
     return source.lines[index] if source and 0 <= index < len(source.lines) else ""
 
 
+def _gap(finding: FindingRecord) -> tuple[int, int] | None:
+    """The lines that the accesses come from, in the function that both are called from; none if it is one."""
+    ways = parting(*finding.places[:2]) if len(finding.places) > 1 else None
+    if ways is None:
+        return None
+    first, last = sorted(way.line for way in ways)
+    return first, last
+
+
 def _between(finding: FindingRecord) -> str:
-    lines = sorted({access.line for access in _lined(finding)})
-    if len(lines) < 2:
+    gap, lines = _gap(finding), {access.line for access in _lined(finding)}
+    if gap is None or gap[0] == gap[1]:
         return "between two rounds of this loop" if lines else "between the two"
-    return f"between line {lines[0]} and line {lines[1]}"
+    calls = "the calls at " if not set(gap) <= lines else ""
+    return f"between {calls}line {gap[0]} and line {gap[1]}"
 
 
 def _not_finite(case: CaseResult) -> bool:
@@ -355,7 +398,9 @@ def _not_finite(case: CaseResult) -> bool:
     return all(output.bad == output.nan + output.infinite for output in case.outputs)
 
 
-def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Iterator[Fix]:
+def _numbers(
+    failing: list[CaseResult], cases: list[CaseResult], language: str, beside: list[Fix]
+) -> Iterator[Fix]:
     """What is wrong with the cases. Beside findings, which may explain it, only what is sure."""
     if any(KINDS[fix.kind].nothing_ran or KINDS[fix.kind].any_value for fix in beside):
         return
@@ -373,6 +418,9 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     if case is None:
         return
     diagnosis = _cause(case)
+    raced = any(KINDS[fix.kind].race for fix in beside)
+    if raced and any(_cause(other).kind != diagnosis.kind for other in ran if _bad(other)):
+        return  # threads that race make any numbers, which may look like another fault in some case
     named = any(fix.line and (fix.file, fix.line) == (diagnosis.file, diagnosis.line) for fix in beside)
     if beside and (diagnosis.certainty is not Certainty.STATED or _not_finite(case) or named):
         return
@@ -383,8 +431,9 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
         fault = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
     do = REACH.get(language, "") if diagnosis.unwritten else _capital(readable(diagnosis.remedy))
     if diagnosis.certainty.doubt >= Certainty.PLACED.doubt:
-        fault = f"The numbers are wrong{f': {cause}' if diagnosis.certainty is Certainty.PLACED else ''}"
-        do = "Compute this element by hand, and compare each step with the kernel's."
+        where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
+        fault = f"The numbers are wrong{f': {where}' if where else ''}"
+        do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
     yield Fix(fault, do, example=_element(case))
 
 

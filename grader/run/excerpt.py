@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from grader.records.findings import STREAMS
+from grader.records.findings import BARRIER, STREAMS, parting
 from grader.records.mangled import own_name
 from grader.records.record import SourceLines
 
@@ -50,9 +50,14 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
 
     Of a kernel that did not start, of a copy or fill, and of host code the simulator knows the name alone:
     its line is that of the launch, the call or the function, if the sources hold one such line. What races
-    with another stream is also where it is launched: there its stream is chosen, and an event would be.
+    with another stream is also where it is launched: there its stream is chosen, and an event would be. So is
+    what lacks the shared memory that a launch gives. Barriers that threads wait at apart are where the first
+    of them is, or the call that leads to it.
     """
-    if finding.line and finding.kind != STREAMS:
+    if finding.kind == BARRIER and len(finding.places) > 1 and (ways := parting(*finding.places[:2])):
+        first = min(ways, key=lambda way: way.line)
+        return first.file, first.line
+    if finding.line and finding.kind != STREAMS and finding.reason != "none_asked_for":
         return finding.file, finding.line
     host = next((str(fact.value) for fact in finding.facts if fact.name == "function"), "")
     name = host or own_name(finding.kernel)

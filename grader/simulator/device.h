@@ -260,9 +260,9 @@ class Device {
   void limit_heap(std::size_t bytes);  // what malloc() in kernels may hand out: cudaLimitMallocHeapSize
   void make_ready(Address);  // anew if it has been freed
   void surround(Address, std::size_t bytes);  // with poison on both sides, as the judge's arrays have it on a GPU
-  // Whether a function may only read the allocation that begins there, and what it calls it then. False if none does.
-  bool set_constant(Address, std::string_view name, bool constant);
-  std::string constant_name(Address base) const;
+  // What findings call the allocation that begins there, and whether a function may only read it. False if none does.
+  bool describe(Address, std::string_view name, bool constant);
+  std::string name(Address base) const;  // empty if it has none
   // False if it is not the base of a live allocation. reuse: nothing that ran or is to run uses it, so that much later
   // another allocation may get its place.
   bool release(Address, bool reuse = false);

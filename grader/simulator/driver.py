@@ -162,7 +162,7 @@ _COMMANDS: Mapping[str, tuple[tuple[object, ...], object]] = {
     "add_client": ((), NoneType),
     "reset": ((), NoneType),
     "statistics": ((), Statistics),
-    "set_constant": ((int, bool, str), NoneType),
+    "name_allocation": ((int, bool, str), NoneType),
 }
 """What the judge asks, by number: the types of the fields and of the answer. See ``server/wire.h``."""
 _NUMBERS = {name: number for number, name in enumerate(_COMMANDS)}
@@ -276,9 +276,9 @@ class Simulator:
         """Address of new memory that holds poison and counts as never written, with poison around it."""
         return int(self._ask("allocate", nbytes, space))
 
-    def set_constant(self, address: int, name: str, *, constant: bool) -> None:
-        """Say whether programs may only read an allocation: each store there then is a finding."""
-        self._ask("set_constant", address, constant, name)
+    def name_allocation(self, address: int, name: str, *, constant: bool) -> None:
+        """Name an allocation for findings; each store into one that programs may only read is a finding."""
+        self._ask("name_allocation", address, constant, name)
 
     def release(self, address: int) -> None:
         """Free an allocation."""

@@ -95,3 +95,13 @@ def test_the_checkers_and_the_table_have_the_same_kinds_and_reasons() -> None:
     made_here = {"start_written", "end_written", "both_written", "behind_by_descriptor"}
     reasons = {reason for kind in KINDS.values() for reason in kind.reasons} - made_here
     assert set(KINDS) | reasons <= texts | {"global_oob"}
+
+
+def test_no_remedy_in_a_file_of_python_is_one_of_cuda() -> None:
+    of_cuda = re.compile(r"\bcuda[A-Z]|__\w+\(|__|size_t|float4|nullptr|<<<")
+    for name in ("race_shared", "race_warp", "race_global", "uninit_global", "const_input", "host_pointer"):
+        for reason in KINDS[name].reasons:
+            values = facts(byte=0, size=8, flag=1, look=1, fence=1, address=0, arguments="1")
+            place = Place("k.py", 3, does="writes", bytes=4)
+            finding = Finding(name, reason, "k", "k.py", 3, (place, place), values)
+            assert not of_cuda.search(advice(finding, "between the two")[1]), (name, reason)

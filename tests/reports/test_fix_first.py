@@ -376,3 +376,26 @@ def test_every_kind_has_its_place_in_the_docs() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "findings.md").read_text()
     kinds = {line.removeprefix("### ") for line in docs.splitlines() if line.startswith("### ")}
     assert kinds == set(KINDS)
+
+
+def test_a_barrier_between_two_calls_of_a_function_is_asked_for_at_the_calls() -> None:
+    race = samples.two_accesses() | {"reason": "no_syncthreads", "facts": {"byte": 0}}
+    del race["message"]
+    race["places"] = [
+        {"file": "k.cu", "line": line, "does": does, "calls": [{"file": "k.cu", "line": caller}]}
+        for line, does, caller in ((17, "writes", 89), (14, "reads", 88))
+    ]
+    checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": [race]}]
+    (fix,) = [fix for fix in fixes(result(samples.raced(checks=checks))) if fix.kind]
+    assert fix.do.startswith("Put a __syncthreads() between the calls at line 88 and line 89,")
+    assert fix.gap == (88, 89)
+
+
+def test_what_a_newer_standard_has_is_said_of_an_error() -> None:
+    build = samples.unbuilt()["build"] | {
+        "command": "nvcc -std=c++17 k.cu",
+        "log": 'k.cu(5): error: identifier "concept" is undefined\n  concept Real = true;\n',
+    }
+    assert (
+        fixes(found(build=build))[0].do == "This is C++20; C++17 is what is compiled. Write it without that."
+    )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.records.findings import Finding, facts
+from grader.records.findings import Finding, Line, Place, facts
 from grader.run.excerpt import AROUND, MOST_CHARACTERS, excerpt, place_of
 
 SOURCES = {"k.cu": "\n".join(f"line {number}" for number in range(1, 21)).encode()}
@@ -91,3 +91,11 @@ def test_a_line_that_is_known_stays_unless_the_launch_is_what_to_look_at(
     known = replace(lineless("ker"), kind=kind, file="row.cuh", line=7)
     assert place_of(known, {"k.cu": b"ker<<<1, 2>>>();"}) == place
     assert place_of(known, {"k.cu": b""}) == ("row.cuh", 7)
+
+
+def test_barriers_apart_are_where_the_first_is_or_the_call_that_leads_to_it() -> None:
+    places = tuple(Place("k.cu", 19, (Line("k.cu", caller),)) for caller in (14, 12))
+    barrier = Finding("divergent_barrier", "different", "ker", "k.cu", 19, places)
+    assert place_of(barrier, SOURCES) == ("k.cu", 12)
+    alone = replace(barrier, places=places[:1])
+    assert place_of(alone, SOURCES) == ("k.cu", 19)

@@ -57,7 +57,7 @@ def found(
         source, target = simulator.allocate(BYTES), simulator.allocate(BYTES)
         simulator.write(source, bytes(range(BYTES)))
         simulator.write(target, bytes(BYTES))
-        simulator.set_constant(source, "before", constant=constant)
+        simulator.name_allocation(source, "before", constant=constant)
         arguments = [struct.pack("<Q", address) for address in (source, target)]
         assert simulator.launch(kernel, (1, 1, 1), (32, 1, 1), arguments)
         assert simulator.read(source, BYTES) == bytes(range(BYTES))
@@ -88,7 +88,7 @@ def test_what_is_freed_is_no_input_any_longer(library: Path) -> None:
     with Simulator() as simulator:
         simulator.load(library)
         first = simulator.allocate(BYTES)
-        simulator.set_constant(first, "before", constant=True)
+        simulator.name_allocation(first, "before", constant=True)
         simulator.release(first)
         for _ in range(2):
             source, target = simulator.allocate(BYTES), simulator.allocate(BYTES)

@@ -409,10 +409,11 @@ def _judge_case(
     def right(content: Case, schedule: Schedule) -> bool:
         return answers[-1].usable and run(content, schedule).verdict is Verdict.PASS
 
-    result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
+    sizes = dict(case.sizes)
+    result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS, sizes=sizes)
     for number, schedule in _orders(case, schedules, answers):
         content = replace(case, seed=case.seed + number)
-        result = run(content, schedule)
+        result = run(content, schedule).model_copy(update={"sizes": sizes})
         if result.verdict is Verdict.PASS:
             continue
         undefined = _undefined(answers[-1])

@@ -196,10 +196,10 @@ Address Device::allocate(std::size_t bytes, Space space, bool ready) {
 }
 void Device::make_ready(Address address) { state_->memory.make_ready(address); }
 void Device::surround(Address address, std::size_t bytes) { state_->memory.surround(address, bytes); }
-bool Device::set_constant(Address base, std::string_view name, bool constant) {
-  return state_->memory.set_constant(base, name, constant);
+bool Device::describe(Address base, std::string_view name, bool constant) {
+  return state_->memory.describe(base, name, constant);
 }
-std::string Device::constant_name(Address base) const { return state_->memory.constant_name(base); }
+std::string Device::name(Address base) const { return state_->memory.name(base); }
 bool Device::release(Address address, bool reuse) { return state_->memory.release(address, reuse); }
 std::optional<Allocation> Device::find(Address address) const { return state_->memory.find(address); }
 

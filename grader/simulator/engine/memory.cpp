@@ -127,19 +127,18 @@ void Memory::surround(Address base, std::size_t bytes) {
   std::memset(reinterpret_cast<void*>(base + bytes), poison, red_zone);
 }
 
-bool Memory::set_constant(Address base, std::string_view name, bool constant) {
+bool Memory::describe(Address base, std::string_view name, bool constant) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(base);
   if (found == allocations_.end() || !found->second.live) return false;
   found->second.constant = constant;
-  constant_names_.erase(base);
-  if (constant) constant_names_.emplace(base, name);
+  names_.insert_or_assign(base, std::string(name));
   return true;
 }
-std::string Memory::constant_name(Address base) const {
+std::string Memory::name(Address base) const {
   const std::lock_guard lock(mutex_);
-  const auto found = constant_names_.find(base);
-  return found == constant_names_.end() ? std::string() : found->second;
+  const auto found = names_.find(base);
+  return found == names_.end() ? std::string() : found->second;
 }
 
 void Memory::make_ready(Address address) {
@@ -170,6 +169,7 @@ bool Memory::release(Address address, bool reuse) {
   if (found == allocations_.end() || !found->second.live) return false;
   Allocation& a = found->second;
   a.live = false;
+  names_.erase(address);
   if (a.of_kernel) heap_bytes_ -= a.size;
   if (reuse && !a.of_stream && a.space == Space::device && a.size <= most_of_one_kept)
     keep(a);
@@ -283,6 +283,7 @@ void Memory::copy_marks(Address to, Address from, std::size_t bytes) {
 void Memory::reset() {
   const std::lock_guard lock(mutex_);
   allocations_.clear();
+  names_.clear();
   kept_.clear();
   kept_bytes_ = heap_bytes_ = 0;
   madvise(reinterpret_cast<void*>(device_.base), device_.size, MADV_DONTNEED);

@@ -43,8 +43,8 @@ class Memory {
   void make_ready(Address);
   void surround(Address, std::size_t bytes);  // with poison, as far as the red zones reach
   bool release(Address, bool reuse = false);
-  bool set_constant(Address, std::string_view name, bool constant);
-  std::string constant_name(Address base) const;
+  bool describe(Address, std::string_view name, bool constant);
+  std::string name(Address base) const;  // empty if it has none
   std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
   std::optional<Allocation> nearest(Address, Address most) const;  // the closest one, less than so many bytes away
   bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
@@ -80,7 +80,7 @@ class Memory {
   std::uint8_t* written_ = nullptr;
   mutable std::mutex mutex_;  // device-side malloc comes from several threads
   std::map<Address, Allocation> allocations_;
-  std::map<Address, std::string> constant_names_;
+  std::map<Address, std::string> names_;  // of live allocations of the judge
   std::map<std::size_t, std::deque<Place>> kept_;  // by their spans, the first freed first
   std::size_t kept_bytes_ = 0;
   std::uint64_t freed_bytes_ = 0;  // of what was kept, ever

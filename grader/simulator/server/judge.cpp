@@ -216,8 +216,8 @@ void Judge::add_commands() {
                       all.bytes,           crossings,
                       report_.launched};
   });
-  add("set_constant", [this](Address base, bool constant, const std::string& name) {  // which programs may only read
-    if (!device_.set_constant(base, name, constant)) throw Refused("not the start of a live allocation");
+  add("name_allocation", [this](Address base, bool constant, const std::string& name) {  // constant: only to be read
+    if (!device_.describe(base, name, constant)) throw Refused("not the start of a live allocation");
   });
 }
 

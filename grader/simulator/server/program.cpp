@@ -668,7 +668,7 @@ void Program::check(std::string_view call, const Rows& rows, std::uint64_t exten
   if (found && found->live) {
     const auto offset = rows.at - found->base;
     if (extent <= found->size - std::min<std::uint64_t>(offset, found->size)) {
-      if (writes && found->constant) tell("const_input", "copy", {{"array", world_.device.constant_name(found->base)}});
+      if (writes && found->constant) tell("const_input", "copy", {{"array", world_.device.name(found->base)}});
       return;
     }
     tell("memcpy_overflow", "of_allocation", {{"offset", offset}, {"size", found->size}});

@@ -71,6 +71,10 @@ struct Outside {
   const char* reason;
   Facts facts{};
 };
+Facts name_of(const LaunchState& launch, Address base) {
+  const std::string name = launch.memory.name(base);
+  return name.empty() ? Facts{} : Facts{{"array", name}};
+}
 Outside explain_global(const LaunchState& launch, Address address) {
   const auto found = launch.memory.find(address);
   if (found && !found->live) return {"freed", {{"distance", address - found->base}, {"size", found->size}}};
@@ -84,7 +88,8 @@ Outside explain_global(const LaunchState& launch, Address address) {
   const Address end = near->base + near->size;
   const auto tell = [&](const char* reason, const char* far, Address distance) {
     return Outside{distance < 16 * red_zone ? reason : far,
-                   {{"distance", distance}, {near->live ? "size" : "freed_size", near->size}}};
+                   both({{"distance", distance}, {near->live ? "size" : "freed_size", near->size}},
+                        name_of(launch, near->base))};
   };
   if (address < near->base) return tell("before", "far_before", near->base - address);
   return address < end ? tell("across", "across", address - near->base) : tell("behind", "far_behind", address - end);
@@ -92,6 +97,12 @@ Outside explain_global(const LaunchState& launch, Address address) {
 
 std::uint64_t limit_of(const Warp& w, ptx::Space space) {
   return space == ptx::Space::shared ? w.shared_size : w.local_top;
+}
+
+Outside explain_own(const LaunchState& launch, const Warp& w, const Access& a) {
+  Facts facts{{"size", limit_of(w, a.space)}};
+  if (a.space == ptx::Space::shared) facts.emplace_back("dynamic", launch.launch.dynamic_shared);
+  return {"outside", std::move(facts)};
 }
 
 Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address address, Region& region) {
@@ -130,7 +141,7 @@ Finding outside(const Warp& w, const Instruction& i, const Access& a, std::uint3
   const bool global = a.space == ptx::Space::global;
   const auto [reason, facts] = kind == std::string_view("misaligned") ? Outside{"misaligned"}
                                : global ? explain_global(launch, a.address[lane])
-                                        : Outside{"outside", {{"size", limit_of(w, a.space)}}};
+                                        : explain_own(launch, w, a);
   const char* space = global ? "global" : a.space == ptx::Space::shared ? "shared" : "local";
   return launch.finding(kind, reason, i.site, {offending(w, i, a, lane)},
                         both({{"space", space}, {"address", a.address[lane]}}, facts));
@@ -143,7 +154,7 @@ void report_into_input(const Warp& w, const Instruction& i, const Access& a, Mas
   const auto found = launch.memory.find(a.address[lane]);
   if (!found) return;
   launch.report("const_input", "store", i.site, {offending(w, i, a, lane)},
-                {{"byte", a.address[lane] - found->base}, {"array", launch.memory.constant_name(found->base)}});
+                {{"byte", a.address[lane] - found->base}, {"array", launch.memory.name(found->base)}});
 }
 
 }  // namespace

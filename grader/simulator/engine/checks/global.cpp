@@ -265,8 +265,12 @@ Place accessing(const Warp& w, const Instruction& i, const Access& a, unsigned l
   return w.worker->launch.at(i.site, *w.block, w.number, lane, a.write ? "writes" : "reads", a.size);
 }
 Facts target(const Warp& w, const Access& a, unsigned lane) {
-  const auto found = w.worker->launch.memory.find(a.address[lane]);
-  return found ? Facts{{"byte", a.address[lane] - found->base}, {"size", found->size}} : Facts{};
+  const Memory& memory = w.worker->launch.memory;
+  const auto found = memory.find(a.address[lane]);
+  if (!found) return {};
+  Facts facts{{"byte", a.address[lane] - found->base}, {"size", found->size}};
+  if (std::string name = memory.name(found->base); !name.empty()) facts.emplace_back("array", std::move(name));
+  return facts;
 }
 
 namespace {
