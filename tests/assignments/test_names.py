@@ -114,3 +114,13 @@ def test_a_share_of_arithmetic_without_products_is_refused() -> None:
     asked = entry.model_copy(update={"measure": "share_of_arithmetic"})
     with pytest.raises(AssignmentError, match=r"softmax_forward: arithmetic sets a limit .* here are none"):
         check(with_rules(problems=(asked,)))
+
+
+def test_a_module_problem_in_a_language_that_is_not_python_is_refused() -> None:
+    functions = load("tensor_functions")
+    check(functions)
+    rules = functions.rules.model_copy(update={"languages": ("cuda", "triton")})
+    with pytest.raises(
+        AssignmentError, match=r'row_softmax is a module problem.*say languages = \["triton"\]'
+    ):
+        check(replace(functions, rules=rules))
