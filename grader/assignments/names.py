@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from grader.assignments.assignment import FILE
 from grader.assignments.modules import defined, located
 from grader.assignments.rules import AssignmentError, nearest
+from grader.problems.module import ModuleProblem
 from grader.problems.operations import multiply_adds
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
 from grader.problems.program import ProgramProblem
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from grader.assignments.assignment import Assignment
-    from grader.assignments.rules import ProblemPoints, Waiver
+    from grader.assignments.rules import ProblemPoints, Rules, Waiver
     from grader.problems.problem import Case, Problem
 
 
@@ -52,6 +53,7 @@ def check(assignment: Assignment) -> None:
     for without in (_without_baseline, _without_code, _without_times, _without_kernels, _untimed):
         faults += [fault for entry, problem in entries if (fault := without(entry, problem))]
     faults += [fault for entry, problem in entries if (fault := _without_rival(assignment, entry, problem))]
+    faults += [fault for entry, problem in entries if (fault := _not_in_python(rules, entry, problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
 
@@ -126,6 +128,13 @@ def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
     """Why its own languages would mean nothing; "" where it has kernels, or names none."""
     unknown = bool(entry.languages) and not isinstance(problem, KernelProblem)
     return f"{entry.id} names languages and is no kernel problem" if unknown else ""
+
+
+def _not_in_python(rules: Rules, entry: ProblemPoints, problem: Problem) -> str:
+    """Why a language is none that a function on tensors can be in; "" where all of them are."""
+    if not isinstance(problem, ModuleProblem) or rules.languages_of(entry.id) == ("triton",):
+        return ""
+    return f'{entry.id} is a module problem, whose file is Python: say languages = ["triton"] in its table'
 
 
 def _untimed(entry: ProblemPoints, problem: Problem) -> str:

@@ -31,13 +31,12 @@ CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 @click.option(
     "--language",
     type=click.Choice(get_args(LanguageName)),
-    default="cuda",
-    show_default=True,
-    help="What kernels are to be written in, where the assignment allows it.",
+    help="What kernels are to be written in, where the assignment allows it; else the first that it names.",
 )
-def new(folder: Path, assignment: str | None, language: str) -> int:
+def new(folder: Path, assignment: str | None, language: str | None) -> int:
     """Copy the student template of an assignment to a new FOLDER."""
     chosen = load_assignment(assignment)
+    language = language or chosen.rules.every_language[0]
     template = chosen.template_in(language)
     if language not in chosen.rules.every_language or not template.is_dir():
         raise FaultError(f"{chosen.id} has no template in {language}.", ExitCode.USAGE)

@@ -180,6 +180,25 @@ class RefusedKernelError(Exception):
 
 
 @dataclass(frozen=True)
+class Form:
+    """How a function of a Python file takes the arguments of a call, and gives its outputs back.
+
+    Attributes:
+        names: of the arguments, in order.
+        made: those that it is not given: it makes tensors of their shapes, and returns them.
+        outputs: those that it may return, in order, whether it is given them or not.
+        packed: whether it takes one tuple of all that it is given.
+        operators: which operators of PyTorch it may use: "none", those that only give "views", or "all".
+    """
+
+    names: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    packed: bool = False
+    operators: Literal["none", "views", "all"] = "views"
+
+
+@dataclass(frozen=True)
 class Script:
     """A Python file of a submission whose functions launch kernels, each built when it is first needed.
 
@@ -189,12 +208,14 @@ class Script:
         build: a kernel of the file for the specialisation that the runner asks for, as it came. Raises
             RefusedKernelError if the author is at fault, and MachineError if the machine is.
         all_configs: whether autotuning runs every configuration on the simulator, which has no clock.
+        form: how its functions are called, where it is not with their arguments one by one.
     """
 
     file: Path
     packages: tuple[Path, ...]
     build: Callable[[Mapping[str, Any]], DeviceKernel]
     all_configs: bool = False
+    form: Form = Form()
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,7 @@ class Gpu:
             packages=tuple(dict.fromkeys((*packages(), *script.packages))),
             inputs=tuple({package.parent for package in script.packages}),
             script=(script.file, entry_points),
+            form=script.form,
         )
 
     def _start(self, libraries: Mapping[Path, tuple[str, ...]]) -> Start:

@@ -10,14 +10,14 @@ import sys
 import tempfile
 import zipfile
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grader.devices.device import Answer, LoadError, Memory, Status
+from grader.devices.device import Answer, Form, LoadError, Memory, Status
 from grader.devices.patience import Allowance, Patience
 from grader.devices.stack import where
 from grader.processes import leftovers
@@ -84,6 +84,7 @@ class Start:
         pass_fds: file descriptors for the CUDA runtime.
         program: a PyTorch program that calls the libraries; PyTorch is then found in ``packages``.
         script: a Python file with kernels, and the functions that it must have.
+        form: how these are called.
         memory: kind of the pointers that this program passes to the entry points.
         through: a program, with its options, that starts the runner.
     """
@@ -98,6 +99,7 @@ class Start:
     pass_fds: tuple[int, ...] = ()
     program: ModelProgram | None = None
     script: tuple[Path, tuple[str, ...]] | None = None
+    form: Form = field(default_factory=Form)
     memory: Memory = Memory.DEVICE
     through: tuple[str, ...] = ()
 
@@ -252,6 +254,7 @@ class Runner:
             "model": str(start.program.file) if start.program else None,
             "trains": start.program is not None and start.program.trains,
             "script": [str(start.script[0]), start.script[1]] if start.script else None,
+            "form": asdict(start.form),
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
             "printed_most": start.limits.output_bytes,

@@ -61,6 +61,8 @@ _APART = re.compile(rb"cudaStreamCreate|Async|cudaMallocManaged|cudaMallocHost|c
 """In the names of the calls without which no work of a program is on another stream, or met by its host."""
 
 
+PYTORCH_BYTES = 16 << 20
+NO_LAUNCH = "no kernel was launched: PyTorch computed the result"
 COPIED = "copied between the host and the device: kernels alone may compute"
 
 
@@ -459,8 +461,6 @@ class SimScriptSession(SimSession):
     get tensors without content, so nothing but kernels can compute.
     """
 
-    _shared_bytes = 4096  # there has to be some; a launcher has no need of it
-
     def __init__(
         self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]
     ) -> None:
@@ -472,8 +472,13 @@ class SimScriptSession(SimSession):
             inputs=(LIBRARIES, *{package.parent for package in script.packages}),
             environment={**ON_THE_CPU, **(ALL_CONFIGS if script.all_configs else {})},
             script=(script.file, entry_points),
+            form=script.form,
         )
         self._descriptors = b"descriptor" in script.file.read_bytes().lower()
+        self._computes = script.form.operators == "all"
+        # PyTorch's operators reach the device's memory through memory that both share; a launcher needs none,
+        # and there has to be some.
+        self._shared_bytes = PYTORCH_BYTES if self._computes else 4096
         self._begin(sandbox, start, budget, Kernels(script, self._load))
 
     def _load(self, kernel: DeviceKernel) -> None:
@@ -481,13 +486,19 @@ class SimScriptSession(SimSession):
         self._simulator.load_ptx(kernel.code.decode(errors="replace"))
 
     def run(self, call: Call) -> Answer:
-        """Run one call; copies between host and device are none of a kernel's and make it untrusted."""
+        """Run one call; copies between host and device are none of a kernel's and make it untrusted.
+
+        Where PyTorch's operators may compute, at least one kernel has to be launched beside them.
+        """
         if self._failed is not None:
             return self._failed
-        before = self._simulator.statistics().host_copies
+        before = self._simulator.statistics()
         answer = super().run(call)
-        if answer.goes_on and self._simulator.statistics().host_copies > before:
+        after = self._simulator.statistics()
+        if answer.goes_on and after.host_copies > before.host_copies:
             answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
+        if answer.usable and self._computes and after.launches == before.launches:
+            answer = replace(answer, faults=(*answer.faults, NO_LAUNCH))
         if self._descriptors:
             answer = replace(answer, findings=tuple(map(by_descriptor, answer.findings)))
         return answer

@@ -185,6 +185,9 @@ class Language(Protocol):
     def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem as it is answered in this language: in which file, by which entry points."""
 
+    def called_by(self, problem: KernelProblem) -> Language:
+        """The language that opens artefacts for ``problem``, which may say how its functions are called."""
+
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
         """How far a file that differs from the template's is with ``problem``, which is ``translated``."""
 

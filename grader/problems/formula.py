@@ -147,6 +147,44 @@ def problem(
         FormulaError: the parts do not fit together.
     """
     entry_point, parameters = _parsed(launcher)
+    return of_parameters(
+        parameters,
+        id=id,
+        file=file,
+        entry_point=entry_point,
+        formula=formula,
+        inputs=inputs,
+        sizes=sizes,
+        timing=timing,
+        also=also,
+        cases=cases,
+        without=without,
+        most=most,
+        budget=budget,
+    )
+
+
+def of_parameters(
+    parameters: tuple[Parameter, ...],
+    *,
+    id: str,  # noqa: A002 - the field's name
+    file: str,
+    entry_point: str,
+    formula: Formula,
+    inputs: Callable[..., Mapping[str, Content | Number | float]],
+    sizes: Mapping[str, Range],
+    timing: Sequence[Sizes] = (),
+    also: Sequence[Formula] = (),
+    cases: Sequence[tuple[str, Sizes, str]] = (),
+    without: Sequence[str] = (),
+    most: int = MOST_ELEMENTS,
+    budget: Budget | None = None,
+) -> KernelProblem:
+    """The same for an entry point with these parameters; an output that ``inputs`` has is in place.
+
+    Raises:
+        FormulaError: the parts do not fit together.
+    """
     if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
         raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
     parts = _Parts(
@@ -611,7 +649,8 @@ class _Parts:
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
         """The baseline's program: one kernel for each operation of the formula."""
-        arguments = self.empty(case.sizes)
+        drawn = self.scalars(self.contents_of(case.sizes), case)
+        arguments = {**self.empty(case.sizes), **drawn}
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {output.name: output.dtype for output in self.outputs}
         return traced(partial(self.called, self.formula, arguments), arrays, types)

@@ -159,7 +159,7 @@ def _prepared(
         problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
         entry=points.with_host_pointers() if first.memory is Memory.HOST else points,
         memory=first.memory,
-        language=language,
+        language=language.called_by(first.problem),
         artefact=artefact,
         notes=tuple(dict.fromkeys(filter(None, notes))),
         build=build,

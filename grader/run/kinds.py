@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.run import kernel, model, program
+from grader.run import kernel, model, module, program
 
 if TYPE_CHECKING:
     from grader.problems.problem import Problem
     from grader.run.kind import ProblemKind
 
-KINDS: tuple[ProblemKind, ...] = (kernel.KIND, model.KIND, program.KIND)
+KINDS: tuple[ProblemKind, ...] = (module.KIND, kernel.KIND, model.KIND, program.KIND)
+"""A module problem is a kernel problem with more to say, so it comes first."""
 
 
 def kind_of(problem: Problem) -> ProblemKind:

@@ -186,7 +186,8 @@ class Server:
             path, names = header["script"]
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             launchers = importlib.import_module("grader.runner.triton.launchers")
-            self._launchers = launchers.Launchers(path, self.ask, self._gpu)
+            form = importlib.import_module("grader.runner.triton.form").Form(**header["form"])
+            self._launchers = launchers.Launchers(path, self.ask, self._gpu, form)
             self._functions |= self._launchers.functions(names)
         if header["model"]:
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])

@@ -126,3 +126,13 @@ def test_a_formula_that_fails_in_a_case_is_told_with_its_line(tmp_path: Path) ->
     check(broken)
     with pytest.raises(AssignmentError, match=r"problems/half_scale\.py:\d+: ZeroDivisionError: division"):
         try_out(broken)
+
+
+def test_a_module_problem_in_a_language_that_is_not_python_is_refused() -> None:
+    functions = load("tensor_functions")
+    check(functions)
+    rules = functions.rules.model_copy(update={"languages": ("cuda", "triton")})
+    with pytest.raises(
+        AssignmentError, match=r'row_softmax is a module problem.*say languages = \["triton"\]'
+    ):
+        check(replace(functions, rules=rules))

@@ -54,6 +54,10 @@ class Cuda:
         """The problem as it stands; see ``Language``."""
         return problem
 
+    def called_by(self, _problem: KernelProblem) -> Cuda:
+        """The same for all problems; see ``Language``."""
+        return self
+
     def stage(self, _problem: KernelProblem, _contents: Mapping[str, bytes]) -> Stage:
         """Begun, whatever is in its file: what the linker lacks is said of the build; see ``Language``."""
         return Stage.BEGUN

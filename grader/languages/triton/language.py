@@ -7,17 +7,18 @@ launched with.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.devices import models
-from grader.devices.device import Memory, Script
+from grader.devices.device import Form, Memory, Script
 from grader.languages import policy
 from grader.languages.cache import key
 from grader.languages.language import Build, FileBuild, HostCode, Inspection, Stage
 from grader.languages.triton import source
 from grader.languages.triton.kernels import Compiler, Target, folder
+from grader.problems.module import ModuleProblem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -44,6 +45,7 @@ class Triton:
         cache: where files and kernels are kept.
         devices: all that judge.
         all_configs: whether autotuning runs every configuration on the simulator.
+        form: how the functions of a file are called.
     """
 
     sandbox: Sandbox
@@ -54,10 +56,19 @@ class Triton:
     name: str = "triton"
     memory: Memory | None = Memory.DEVICE
     captured: bool = True
+    form: Form = field(default_factory=Form)
 
     def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem in a Python file; see ``Language``."""
         return source.translated(problem)
+
+    def called_by(self, problem: KernelProblem) -> Triton:
+        """The language for a problem whose functions may return tensors, or take them as a tuple."""
+        if not isinstance(problem, ModuleProblem):
+            return self
+        names = tuple(parameter.name for parameter in problem.parameters)
+        form = Form(names, problem.made, problem.outputs, problem.packed, problem.torch_operators)
+        return replace(self, form=form)
 
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
         """Whether a function has the problem's name, and does more than raise an error; see ``Language``."""
@@ -148,7 +159,11 @@ class Triton:
         compiler = Compiler(self.sandbox, self.limits, self.cache, targets)
         packages = (*models.packages(), folder())
         return Script(
-            artefact, packages, partial(compiler.build, artefact, _target(device)), self.all_configs
+            artefact,
+            packages,
+            partial(compiler.build, artefact, _target(device)),
+            self.all_configs,
+            self.form,
         )
 
 

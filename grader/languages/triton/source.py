@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory
 from grader.languages.language import EntryPoint, Launcher, LauncherError
+from grader.problems.module import ModuleProblem
 from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ class Function:
 
 
 def translated(problem: KernelProblem) -> KernelProblem:
-    """``problem`` for a file of its name with ``.py``, with one function of the problem's own name."""
+    """``problem`` for a file of its name with ``.py``, with one function of the problem's own name.
+
+    A module problem says both itself.
+    """
+    if isinstance(problem, ModuleProblem):
+        return problem
     name = PurePath(problem.file).with_suffix(".py").name
     return replace(
         problem,
@@ -105,6 +111,8 @@ def launcher(problem: KernelProblem, function: Function, file: str) -> Launcher:
     Raises:
         LauncherError: its parameters are neither.
     """
+    if isinstance(problem, ModuleProblem):
+        return _of_module(problem, function, file)
     parameters = tuple(
         parameter for parameter in problem.parameters if not isinstance(parameter, StreamParameter)
     )
@@ -116,6 +124,22 @@ def launcher(problem: KernelProblem, function: Function, file: str) -> Launcher:
             f"Give it {', '.join(parameter.name for parameter in needed)}; sizes are those of the tensors."
         )
     return Launcher(replace(problem, parameters=by_name or needed), Memory.DEVICE, ())
+
+
+def _of_module(problem: ModuleProblem, function: Function, file: str) -> Launcher:
+    """How the function of a module problem is called: with all that it is given, or with a tuple of that.
+
+    Raises:
+        LauncherError: it takes another number of parameters.
+    """
+    passed = ", ".join(problem.passed)
+    if len(function.parameters) != (1 if problem.packed else len(problem.passed)):
+        asked = f"one parameter, the tuple ({passed})" if problem.packed else passed
+        raise LauncherError(
+            f"{function.name} ({file}:{function.line}) takes {', '.join(function.parameters) or 'nothing'}. "
+            f"Give it {asked}."
+        )
+    return Launcher(problem, Memory.DEVICE, ())
 
 
 def _by_name(

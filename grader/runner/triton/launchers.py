@@ -15,10 +15,11 @@ import triton
 from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
-from grader.runner.raised import RefusedError, account, raised
+from grader.runner.raised import RaisedError, RefusedError, account, raised
 from grader.runner.triton.answers import answer_for
 from grader.runner.triton.arrays import Arrays
 from grader.runner.triton.driver import Driver, Launcher
+from grader.runner.triton.form import NotReturnedError
 from grader.runner.triton.runtime import Runtime
 from grader.runner.triton.specialisation import encoded
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from grader.runner.gpu import Gpu
     from grader.runner.protocol import Frame, Header
-
+    from grader.runner.triton.form import Form
 
 _ANY_KERNEL = "dynamic_func()"  # what Triton calls a kernel whose arguments do not fit
 _MOST_SHARED = 97  # of cudaDeviceAttr: bytes that a block may ask for
@@ -40,16 +41,18 @@ class Launchers:
         path: of the file.
         ask: sends the judge a header in the middle of a call, and returns its answer.
         gpu: where they run; None for the simulator.
+        form: how they are called.
     """
 
-    def __init__(self, path: str, ask: Callable[[Header], Frame], gpu: Gpu | None) -> None:
+    def __init__(self, path: str, ask: Callable[[Header], Frame], gpu: Gpu | None, form: Form) -> None:
         torch.set_num_threads(1)
         torch.cuda._lazy_init = _no_cuda  # noqa: SLF001 (PyTorch calls it before its first work on a GPU)
         self._path = path
         self._ask = ask
         self._runtime = _runtime(gpu)
         answer_for(self._runtime)
-        self._arrays = Arrays(self._runtime)
+        self._form = form
+        self._arrays = Arrays(self._runtime, form.operators)
         driver = Driver(self._runtime, self._arrays)
         self._defaults = triton.compiler.make_backend(driver.get_current_target()).parse_options({}).__dict__
         triton.runtime.driver.set_active(driver)
@@ -98,10 +101,21 @@ class Launchers:
     def _call(self, function: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
         try:
             with self._arrays:
-                function(*arguments)
+                returned = self._form.call(function, arguments)
         except Exception as error:
             failure = raised(error, self._path)
             raise type(failure)(str(failure).replace(_ANY_KERNEL, "kernel()")) from error
+        try:
+            for name, value, output in self._form.returned(returned, arguments):
+                self._arrays.take(name, value, output)
+        except NotReturnedError as error:
+            raise RaisedError(f"{self._place(function)} {error}") from error
+
+    def _place(self, function: Any) -> str:  # noqa: ANN401
+        """The line of a function in the file, and its name."""
+        code = getattr(function, "__code__", None)
+        line = f":{code.co_firstlineno}" if code is not None else ""
+        return f"{os.path.basename(self._path)}{line}: {getattr(function, '__name__', 'the function')}"  # noqa: PTH119
 
     def _compile(self, source: Any, *, options: Mapping[str, Any], **_: object) -> _Built:  # noqa: ANN401
         """What Triton's ``compile`` returns, from the judge's build of the kernel.

@@ -1,0 +1,41 @@
+"""A module problem: a function on tensors in a Python file, which returns tensors or fills those given.
+
+``formula_module.py`` makes one from a formula.
+
+Layer: imports the library of problems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from grader.problems.problem import KernelProblem, Role
+
+Operators = Literal["none", "views", "all"]
+"""Which operators of PyTorch a function may use: none, those that give views of a tensor, or all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleProblem(KernelProblem):
+    """A function on tensors; its entry point is the name of the function.
+
+    Attributes:
+        made: outputs that the function is not given: it makes tensors of their shapes, and returns them.
+        packed: whether it takes one tuple of all its arguments.
+        torch_operators: which operators of PyTorch it may use.
+    """
+
+    made: tuple[str, ...] = ()
+    packed: bool = False
+    torch_operators: Operators = "views"
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The names of the arguments that the function is given, in order."""
+        return tuple(parameter.name for parameter in self.parameters if parameter.name not in self.made)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the tensors that it may return, in order."""
+        return tuple(array.name for array in self.arrays if array.role is not Role.INPUT)

@@ -1,0 +1,48 @@
+"""How a function in Python takes the arguments of a call, and gives its outputs back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class NotReturnedError(Exception):
+    """A function does not return what it has to; the text, behind the function's name, is for its author."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of ``Form`` in ``grader/devices/device.py``, as the judge has sent them."""
+
+    names: Sequence[str]
+    made: Sequence[str]
+    outputs: Sequence[str]
+    packed: bool
+    operators: str
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:  # noqa: ANN401
+        """What ``function`` returns, called with those of all ``arguments`` that it is given."""
+        named = zip(self.names, arguments, strict=True)
+        passed = tuple(value for name, value in named if name not in self.made) if self.names else arguments
+        return function(tuple(passed)) if self.packed else function(*passed)
+
+    def returned(self, returned: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
+        """Of each output that was returned: its name, what was returned, and the argument that it stands for.
+
+        A function returns all outputs, those alone that it is not given, or nothing where it is given all.
+
+        Raises:
+            NotReturnedError: it returned another number of values.
+        """
+        if not self.outputs or (returned is None and not self.made):
+            return
+        by_name = dict(zip(self.names, arguments, strict=True))
+        values = returned if isinstance(returned, tuple | list) else [returned]
+        names = self.outputs if len(values) == len(self.outputs) else self.made or self.outputs
+        if len(values) != len(names):
+            raise NotReturnedError(f"returns {len(values)} values, not {len(names)}: {', '.join(names)}")
+        for name, value in zip(names, values, strict=True):
+            yield name, value, by_name[name]
