@@ -26,10 +26,15 @@ int main(int count, char** words) {
   std::fclose(file);
 
   CHECK(cudaFree(nullptr));  // CUDA starts before the clock does
-  auto begin = std::chrono::steady_clock::now();
-  int written = OPERATION(in.data(), out.data(), static_cast<int>(in.size()));
-  std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-  std::printf("%d elements in %.4f ms\n", written, time.count());
+  const bool large = in.size() > (1 << 20);
+  if (large) OPERATION(in.data(), out.data(), 4096);  // and the kernels are loaded
+  int written = 0;
+  for (int call = 0; call < (large ? 5 : 1); ++call) {
+    auto begin = std::chrono::steady_clock::now();
+    written = OPERATION(in.data(), out.data(), static_cast<int>(in.size()));
+    std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    std::printf("%d elements in %.4f ms\n", written, time.count());
+  }
 
   if (written < 0 || written > static_cast<int>(out.size())) {
     std::fprintf(stderr, "it says that it wrote %d elements\n", written);
