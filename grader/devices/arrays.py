@@ -44,4 +44,6 @@ def _named(finding: Finding, arguments: dict[str, ArrayArgument], nulls: list[st
         columns = argument.shape[-1]
         element = (layout.data_bytes(argument) + distance) // width
         more |= {"row": element // max(columns, 1), "column": element % max(columns, 1)}
+        if not finding.file.endswith(".py"):  # programs in Triton have masks
+            finding = replace(finding, reason="behind_rows")
     return replace(finding, facts=(*finding.facts, *facts(**more)))

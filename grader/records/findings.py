@@ -257,6 +257,11 @@ _OUTSIDE = {
     ),
     "before": _outside(_BEFORE),
     "behind": _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
+    "behind_rows": replace(
+        _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
+        do="Compare each index with its own size first: those of batch, head and row with how many there "
+        "are, the column with the length of a row. The block may not divide them.",
+    ),
     "across": replace(
         _outside(
             "which begins {distance:bytes} into {allocation} and reaches beyond its end",
