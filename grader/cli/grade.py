@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import secrets
 import sys
 from dataclasses import replace
@@ -43,6 +44,14 @@ _WHOLE = ""  # the key of texts about the run as a whole
 @click.argument("path", type=click.Path(path_type=Path))
 @options.assignment
 @click.option("--problem", "problems", multiple=True, metavar="ID", help="Only this problem; repeatable.")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="NAME",
+    help="Only this case, by the name and with the --seed that a report gives it; repeatable. The other "
+    "cases stay undecided.",
+)
 @options.device
 @options.sandbox
 @options.memory
@@ -85,6 +94,7 @@ def grade(
     path: Path,
     assignment: str | None,
     problems: tuple[str, ...],
+    cases: tuple[str, ...],
     device: str,
     sandbox: str,
     memory: str,
@@ -119,8 +129,8 @@ def grade(
         raise FaultError(f"{path} is an archive. Unpack it, and name the folder to watch.", ExitCode.USAGE)
     if not slurm:
         refuse(given_options() & options.OF_SLURM, "without --slurm. Name that, too.")
-    elif watch:
-        refuse({"watch"}, "with --slurm. Leave one of them out.")
+    else:
+        refuse(given_options() & {"watch", "cases"}, "with --slurm. Leave one of them out.")
     check_folders(json_path, html_path, junit_path, gradescope_path)
     with importing():
         from grader.cli.outputs import Outputs  # noqa: PLC0415 - this takes a second
@@ -142,9 +152,13 @@ def grade(
         precise=precise,
         all_configs=all_configs,
         failed=_failed(_earlier(json_path)) if fast else {},
+        cases=cases,
     )
+    if cases:
+        request = _with_cases(request)
     outputs = Outputs(
-        title=chosen.title,
+        assignment=chosen,
+        option=assignment or "",
         path=path,
         json=json_path,
         html=html_path,
@@ -209,6 +223,31 @@ def _watch(watched: Watch, request: GradingRequest, bench: Bench, outputs: Outpu
         code = outputs.write(record)
         outputs.show_again(new, record, names)
     return code
+
+
+def _with_cases(request: GradingRequest) -> GradingRequest:
+    """The request for those of its problems that have the cases.
+
+    Raises:
+        FaultError: no problem has a case of one of these names.
+    """
+    known = request.assignment.problems
+    names = {
+        problem: {case.name for case in known[problem].cases(request.seed)}
+        for problem in request.problems
+        if problem in known
+    }
+    every = set().union(*names.values())
+    for case in request.cases:
+        if case not in every:
+            near = difflib.get_close_matches(case, every, n=1, cutoff=0.0)
+            hint = f" The nearest is {near[0]!r}." if near else ""
+            raise FaultError(
+                f"--case {case}: there is no such case with --seed {request.seed}, from which sizes are "
+                f"drawn.{hint}",
+                ExitCode.USAGE,
+            )
+    return replace(request, problems=tuple(name for name in names if names[name] & set(request.cases)))
 
 
 def _earlier(json_path: Path | None) -> Record | None:

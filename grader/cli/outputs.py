@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,13 +12,16 @@ import click
 
 from grader.records.exit_codes import ExitCode
 from grader.records.record import RecordError, write, write_text
+from grader.records.verdict import Ending
 from grader.reports import console, github, gradescope, junit, pages
+from grader.reports.fix_first import telling_case
 from grader.reports.views import view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
+    from grader.assignments.assignment import Assignment
     from grader.records.record import Record
 
 
@@ -26,7 +30,8 @@ class Outputs:
     """What the command line asks for.
 
     Attributes:
-        title: of the assignment.
+        assignment: that is graded.
+        option: how the command line names it; empty if it does not.
         path: of the submission.
         json, html, junit, gradescope: files to write.
         staff: whether they show what is not for students.
@@ -34,7 +39,8 @@ class Outputs:
         quiet: whether it shows the last line alone.
     """
 
-    title: str
+    assignment: Assignment
+    option: str
     path: Path
     json: Path | None
     html: Path | None
@@ -49,7 +55,7 @@ class Outputs:
         code, shown = record.exit_code, view(record, staff=self.staff)
         writers: tuple[tuple[Path | None, Callable[[Path], None]], ...] = (
             (self.json, lambda path: write(record, path)),
-            (self.html, lambda path: write_text(pages.submission_page(shown, self.title), path)),
+            (self.html, lambda path: write_text(pages.submission_page(shown, self.assignment.title), path)),
             (self.junit, lambda path: write_text(junit.junit([shown]), path)),
             (self.gradescope, lambda path: write_text(gradescope.results(shown), path)),
         )
@@ -69,7 +75,22 @@ class Outputs:
             github.show(record, shown, self.path, sys.stdout, os.environ)
         elif not self.quiet:
             console.details(record, sys.stdout, verbose=self.verbose)
+            if command := self._one_case(record):
+                click.echo(f"One case alone: {command}")
         click.echo(console.last_line(record.score))
+
+    def _one_case(self, record: Record) -> str:
+        """The command that runs the first wrong case alone; "" where none is wrong, or several run anyway."""
+        for problem in view(record, staff=self.staff).record.problems:
+            ran = [case for case in problem.correctness.cases if case.ending is not Ending.NOT_RUN]
+            case = telling_case(problem)
+            if case is None or len(ran) == 1:
+                continue
+            if case.name in {known.name for known in self.assignment.problems[problem.id].cases(record.seed)}:
+                named = ("--assignment", self.option) if self.option else ()
+                chosen = ("--problem", problem.id, "--case", case.name, "--seed", str(record.seed))
+                return shlex.join(("grader", "grade", str(self.path), *named, *chosen))
+        return ""
 
     def show_again(self, new: Record, record: Record, names: Collection[str]) -> None:
         """Print the problems of the files ``names``, which were graded again, and the whole score."""

@@ -174,10 +174,15 @@ def causes(problem: ProblemResult) -> tuple[str, ...]:
 
 def example(problem: ProblemResult) -> str:
     """A wrong element of the case that tells most of what is wrong; empty where no numbers are."""
-    if problem.correctness.summary:
-        return ""
-    case = _telling(case for case in wrong(problem) if _bad(case))
+    case = telling_case(problem)
     return _element(case) if case else ""
+
+
+def telling_case(problem: ProblemResult) -> CaseResult | None:
+    """The case with wrong numbers that tells most of what is wrong; None where there are no such numbers."""
+    if problem.correctness.summary:
+        return None
+    return _telling(case for case in wrong(problem) if _bad(case))
 
 
 def number(value: Value) -> str:

@@ -69,6 +69,7 @@ class GradingRequest:
     profile: bool = False  # whether to look at the kernels with Nsight Compute
     fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
+    cases: tuple[str, ...] = ()  # names of those to run alone; all without any
     precise: bool = False  # whether speeds are measured for comparison, beyond what verdict and points need
     all_configs: bool = False  # whether autotuning runs every configuration on the simulator
 
@@ -282,6 +283,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 progress=progress,
                 fast=request.fast,
                 failed=request.failed,
+                cases=request.cases,
                 precise=request.precise,
                 trials=trials,
             )

@@ -41,7 +41,7 @@ from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.following import Following
 from grader.run.kept import Kept
 from grader.run.kinds import kind_of
-from grader.run.passes import joined, judged_in_passes
+from grader.run.passes import joined, judged_by_name, judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 from grader.run.typical import typical
@@ -312,6 +312,8 @@ class ProblemJudge:
                 return kept.judged(partial(judged_in, part))
             return judged_in(part, lambda: self.watch(answer.open(device)))
 
+        if self.material.cases:
+            return judged_by_name(cases, self.material.cases, judged)
         if self.material.fast:
             whole = judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
         else:

@@ -1,4 +1,7 @@
-"""A quick answer: the case that failed last time, then a dozen small ones, then all, up to what is wrong."""
+"""A part of the cases: some by their names, or as a quick answer those up to what is wrong.
+
+The quick answer begins with the case that failed last time, then come a dozen small ones, then all.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 DOZEN = 12
 NOT_RUN = "not run: a case before it is wrong, and the quick way ends there"
+NOT_NAMED = "not run: other cases were asked for"
 
 
 def passes(cases: Sequence[Case], failed: Collection[str]) -> tuple[tuple[Case, ...], ...]:
@@ -56,9 +60,19 @@ def judged_in_passes(
     return replace(result, cases=tuple(by_name.get(case.name) or _not_run(case) for case in cases))
 
 
-def _not_run(case: Case) -> CaseResult:
+def judged_by_name(
+    cases: Sequence[Case], names: Collection[str], judge: Callable[[tuple[Case, ...]], Judged]
+) -> Judged:
+    """What ``judge`` says of those of ``cases`` with these names; the others are NOT_MEASURED."""
+    chosen = tuple(case for case in cases if case.name in names)
+    result = judge(chosen) if chosen else Judged(())
+    by_name = {case.name: case for case in result.cases}
+    return replace(result, cases=tuple(by_name.get(case.name) or _not_run(case, NOT_NAMED) for case in cases))
+
+
+def _not_run(case: Case, message: str = NOT_RUN) -> CaseResult:
     return CaseResult(
-        name=case.name, group=case.group, verdict=Verdict.NOT_MEASURED, ending=Ending.NOT_RUN, message=NOT_RUN
+        name=case.name, group=case.group, verdict=Verdict.NOT_MEASURED, ending=Ending.NOT_RUN, message=message
     )
 
 

@@ -49,6 +49,7 @@ class Material:
         progress: told what comes next.
         fast: whether to end a problem at the first pass of cases that shows something wrong.
         failed: the names of cases to begin with then, by problem.
+        cases: the names of those that are run alone; all of them if it is empty.
         precise: whether speeds are measured for comparison with others, and not only until verdict and
             points are clear.
         trials: what came of calling launchers with each kind of pointers.
@@ -67,6 +68,7 @@ class Material:
     progress: Callable[[str], None]
     fast: bool
     failed: Mapping[str, Collection[str]]
+    cases: Collection[str] = ()
     precise: bool = False
     trials: Once[Mapping[Memory, Outcome]] = field(default_factory=Once)
 

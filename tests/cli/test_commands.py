@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,11 +19,11 @@ from first_assignment import ASSIGNMENT
 from forked import run
 from privileges import without_privileges
 
-from grader.assignments.assignment import available
+from grader.assignments.assignment import available, load
 from grader.cli.main import commands
 from grader.cli.new import CLUTTER, HANDOUTS
 from grader.records import record as results
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 from grader.sandbox.keeper import _children, _read
 
 GRADER = [sys.executable, "-P", "-m", "grader"]
@@ -481,6 +482,26 @@ def test_a_folder_of_ones_own_assignment_is_graded_without_an_option(
     done = run("grade", tmp_path / "hw", "--problem", "saxpy", "--device", "sim", "--fast")
     assert done.returncode == 1
     assert "(saxpy)" in done.stdout
+
+
+def test_a_failing_case_runs_alone_by_the_command_that_the_report_ends_with(tmp_path: Path) -> None:
+    homework, record = tmp_path / "hw", tmp_path / "record.json"
+    assert run("new", homework, "--assignment", "first_kernels").returncode == 0
+    right = (load("first_kernels").reference / "saxpy.cu").read_text()
+    (homework / "saxpy.cu").write_text(right.replace("fmaf(a, add.y, sum.y)", "fmaf(a, add.y, sum.x)"))
+    whole = run("grade", homework, "--problem", "saxpy", "--device", "sim", "--fast")
+    *_, command, _ = whole.stdout.splitlines()
+    assert command.startswith(f"One case alone: grader grade {homework} --problem saxpy --case ")
+    words = shlex.split(command.partition(": grader ")[2])
+    alone = run(*words, "--device", "sim", "--json", record)
+    assert "One case alone" not in alone.stdout
+    cases = results.read(record).problems[0].correctness.cases
+    ran = {case.name: case.verdict for case in cases if case.ending is not Ending.NOT_RUN}
+    assert ran == {words[words.index("--case") + 1]: Verdict.FAIL}
+    assert len(cases) > 1
+    other = run(*words, "--case", "none such")
+    assert other.returncode == 2
+    assert "--case none such: there is no such case with --seed" in other.stderr
 
 
 def test_new_copies_what_the_problems_of_an_extension_need(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from grader.judge.correctness.cases import Judged
 from grader.problems.problem import Case
 from grader.records.findings import Finding, Severity
 from grader.records.record import CaseResult
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 from grader.run import grading
-from grader.run.passes import DOZEN, judged_in_passes, passes
+from grader.run.passes import DOZEN, judged_by_name, judged_in_passes, passes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,23 @@ def judging(*wrong: str, findings: tuple[Finding, ...] = ()) -> tuple[Judged, li
         )
 
     return judged_in_passes(CASES, ("long 30", "odd 1000"), judge), ran
+
+
+def test_cases_that_are_named_run_alone_in_their_order_and_the_others_are_undecided() -> None:
+    ran: list[str] = []
+
+    def judge(part: tuple[Case, ...]) -> Judged:
+        ran.extend(case.name for case in part)
+        return Judged(
+            tuple(CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS) for case in part)
+        )
+
+    judged = judged_by_name(CASES, ("odd 10", "short 1000"), judge)
+    assert ran == ["short 1000", "odd 10"]
+    assert [case.name for case in judged.cases] == [case.name for case in CASES]
+    assert {case.name for case in judged.cases if case.verdict is Verdict.PASS} == set(ran)
+    assert {case.ending for case in judged.cases if case.name not in ran} == {Ending.NOT_RUN}
+    assert {case.verdict for case in judged_by_name(CASES, ("even",), judge).cases} == {Verdict.NOT_MEASURED}
 
 
 def test_the_case_that_failed_comes_first_then_a_dozen_small_ones_of_all_groups_then_the_rest() -> None:
