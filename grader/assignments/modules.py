@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from grader.assignments.rules import AssignmentError
-from grader.problems.aten import FormulaError
+from grader.problems.explained import FormulaError
 from grader.problems.problem import Problem
 
 if TYPE_CHECKING:

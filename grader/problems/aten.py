@@ -20,11 +20,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from grader.problems.explained import FormulaError
+
 aten: Any = torch.ops.aten
-
-
-class FormulaError(Exception):
-    """A formula that nothing can be derived from; the message says why, and what to do."""
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -1,15 +1,10 @@
-"""What is wrong with a formula or its inputs, in a teacher's words instead of PyTorch's.
-
-Layer: imports torch.
-"""
+"""What is wrong with a formula or its inputs, in a teacher's words instead of PyTorch's."""
 
 from __future__ import annotations
 
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-from grader.problems.aten import FormulaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,6 +28,10 @@ _REMEDIES = {
     ),
 }
 """What to write instead, by the words of an error."""
+
+
+class FormulaError(Exception):
+    """A formula that nothing can be derived from; the message says why, and what to do."""
 
 
 @contextmanager

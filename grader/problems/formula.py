@@ -55,11 +55,11 @@ import numpy as np
 import torch
 
 from grader.problems import bounds, independence
-from grader.problems.aten import FormulaError, Results
+from grader.problems.aten import Results
 from grader.problems.contents import HUGE, IN_GRIDS, NORMAL, SCALED, Content, Number
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
-from grader.problems.explained import explained
+from grader.problems.explained import FormulaError, explained
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ArrayParameter,

@@ -38,7 +38,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from grader.problems import bounds
-from grader.problems.aten import FormulaError, Operators, aten
+from grader.problems.aten import Operators, aten
+from grader.problems.explained import FormulaError
 from grader.problems.problem import Candidate, Expectation
 from grader.problems.threads import torch_threads
 

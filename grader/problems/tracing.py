@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from grader.problems.aten import FormulaError, Operators, aten
+from grader.problems.aten import Operators, aten
 from grader.problems.dtypes import DTYPES
+from grader.problems.explained import FormulaError
 from grader.problems.operations import TYPED, Kind, Operation, Tensor, Window, dense
 
 if TYPE_CHECKING:

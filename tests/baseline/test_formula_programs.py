@@ -11,9 +11,9 @@ import torch
 from problems.formulas import FORMULAS
 
 from grader.judge.timing.pytorch import stepwise
-from grader.problems.aten import FormulaError
 from grader.problems.contents import real
 from grader.problems.dtypes import DTYPES
+from grader.problems.explained import FormulaError
 from grader.problems.formula import Range, problem
 from grader.problems.problem import Role
 
