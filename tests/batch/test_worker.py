@@ -34,7 +34,7 @@ def test_a_link_that_leads_nowhere_is_a_fault_that_says_so(tmp_path: Path) -> No
     record = answer(
         {**asked, "memory": "auto", "precise": False, "seed": 1, "path": path, "built": None}, Bench()
     )["record"]
-    assert record["error"] == f"{path} does not exist. Give a folder or a .zip file."
+    assert record["error"] == f"{path} does not exist. Give a folder or an archive."
     assert (record["exit_code"], record["score"]["decided"]) == (3, 0)
 
 

@@ -33,6 +33,11 @@ __global__ void scale_by(float* out, const float* in, int n, const float* factor
 }
 
 extern "C" {
+void launch_too_large(float* out, int n, cudaStream_t stream) {
+  float* scratch = nullptr;
+  cudaMallocAsync(&scratch, size_t{1} << 40, stream);
+  cudaMemcpyAsync(out, scratch, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+}
 void launch_leaking(float* out, int n, cudaStream_t stream) {
   float* scratch;
   cudaMallocAsync(&scratch, n, stream);

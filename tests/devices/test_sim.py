@@ -50,6 +50,7 @@ NAMES = (
     ),
     *("touch_on_host", "leave", "spin_on_host", "sleep_on_host", "wait_for_a_child"),
     *("wait_for_a_child_that_works", "launch_for_ever", "launch_leaking", "launch_keeping"),
+    "launch_too_large",
 )
 N = 1000
 DATA = np.linspace(-5, 5, N, dtype=np.float32)
@@ -239,6 +240,17 @@ def test_adding_to_what_nobody_wrote_is_found_in_every_call(session: SimSession)
     for _ in range(2):
         answer = ask(session, "launch_add", output(8), ScalarArgument("n", "int", 8))
         assert "uninit_global" in [finding.kind for finding in answer.findings], answer
+
+
+def test_an_allocation_that_failed_is_told_before_the_pointer_that_follows_from_it(
+    session: SimSession,
+) -> None:
+    arguments = output(), SIZE, ONE_STREAM
+    answer = ask(session, "launch_too_large", *arguments)
+    failed, *bad = answer.findings
+    assert (failed.kind, failed.counts) == ("failed_allocation", False)
+    assert "cudaMallocAsync failed: out of memory" in str(sentence(failed))
+    assert bad
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -28,6 +28,7 @@ ELSEWHERE = {
     ("racecheck", "race_stream"),  # test_stream_races.py
     ("racecheck", "race_host"),  # test_host_races.py
     ("racecheck", "unfenced_lock"),  # test_locks.py
+    ("apicheck", "failed_allocation"),  # test_sim.py: what the judge makes of a failed call
 }
 KINDS = {
     "memcheck": "global_oob shared_oob local_oob misaligned use_after_free double_free host_pointer "
@@ -37,7 +38,7 @@ KINDS = {
     "unfenced_lock",
     "synccheck": "divergent_barrier missing_lanes exited_lanes",
     "hang": "budget deadlock",
-    "apicheck": "unchecked_error invalid_launch memcpy_overflow",
+    "apicheck": "unchecked_error invalid_launch memcpy_overflow failed_allocation",
 }
 
 
