@@ -56,8 +56,7 @@ def judged_in_passes(
         wrong = any(case.verdict is not Verdict.PASS and not case.waived for case in result.cases)
         if wrong or any(finding.counts for finding in result.findings):
             break
-    by_name = {case.name: case for case in result.cases}
-    return replace(result, cases=tuple(by_name.get(case.name) or _not_run(case) for case in cases))
+    return _completed(result, cases, NOT_RUN)
 
 
 def judged_by_name(
@@ -65,12 +64,16 @@ def judged_by_name(
 ) -> Judged:
     """What ``judge`` says of those of ``cases`` with these names; the others are NOT_MEASURED."""
     chosen = tuple(case for case in cases if case.name in names)
-    result = judge(chosen) if chosen else Judged(())
-    by_name = {case.name: case for case in result.cases}
-    return replace(result, cases=tuple(by_name.get(case.name) or _not_run(case, NOT_NAMED) for case in cases))
+    return _completed(judge(chosen) if chosen else Judged(()), cases, NOT_NAMED)
 
 
-def _not_run(case: Case, message: str = NOT_RUN) -> CaseResult:
+def _completed(judged: Judged, cases: Sequence[Case], message: str) -> Judged:
+    """``judged`` with all ``cases`` in their order; those that were not run are undecided for this reason."""
+    by_name = {case.name: case for case in judged.cases}
+    return replace(judged, cases=tuple(by_name.get(case.name) or _not_run(case, message) for case in cases))
+
+
+def _not_run(case: Case, message: str) -> CaseResult:
     return CaseResult(
         name=case.name, group=case.group, verdict=Verdict.NOT_MEASURED, ending=Ending.NOT_RUN, message=message
     )
