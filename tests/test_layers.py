@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -137,3 +138,10 @@ def test_the_grader_names_no_problem_and_no_file_of_an_assignment(name: str) -> 
         and not {"installed", "student_template", "lib"} & set(path.parts)
         and re.search(name, path.read_text(), re.IGNORECASE)
     ]
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [
+        name for name, count in names.items() if count > 1
+    ] == []  # pytest imports none of the second ones

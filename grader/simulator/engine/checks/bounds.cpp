@@ -87,9 +87,9 @@ Outside explain_global(const LaunchState& launch, Address address) {
   if (!near) return {beside_an_arena(address) ? "nowhere" : "no_device_address"};
   const Address end = near->base + near->size;
   const auto tell = [&](const char* reason, const char* far, Address distance) {
-    return Outside{distance < 16 * red_zone ? reason : far,
-                   both({{"distance", distance}, {near->live ? "size" : "freed_size", near->size}},
-                        name_of(launch, near->base))};
+    return Outside{
+        distance < 16 * red_zone ? reason : far,
+        both({{"distance", distance}, {near->live ? "size" : "freed_size", near->size}}, name_of(launch, near->base))};
   };
   if (address < near->base) return tell("before", "far_before", near->base - address);
   return address < end ? tell("across", "across", address - near->base) : tell("behind", "far_behind", address - end);
@@ -140,8 +140,8 @@ Finding outside(const Warp& w, const Instruction& i, const Access& a, std::uint3
   const LaunchState& launch = w.worker->launch;
   const bool global = a.space == ptx::Space::global;
   const auto [reason, facts] = kind == std::string_view("misaligned") ? Outside{"misaligned"}
-                               : global ? explain_global(launch, a.address[lane])
-                                        : explain_own(launch, w, a);
+                               : global                               ? explain_global(launch, a.address[lane])
+                                                                      : explain_own(launch, w, a);
   const char* space = global ? "global" : a.space == ptx::Space::shared ? "shared" : "local";
   return launch.finding(kind, reason, i.site, {offending(w, i, a, lane)},
                         both({{"space", space}, {"address", a.address[lane]}}, facts));
