@@ -231,11 +231,11 @@ def _with_cases(request: GradingRequest) -> GradingRequest:
     Raises:
         FaultError: no problem has a case of one of these names.
     """
-    known = request.assignment.problems
+    problems = request.assignment.problems
     names = {
-        problem: {case.name for case in known[problem].cases(request.seed)}
+        problem: {case.name for case in problems[problem].cases(request.seed)}
         for problem in request.problems
-        if problem in known
+        if problem in problems
     }
     every = set().union(*names.values())
     for case in request.cases:

@@ -86,7 +86,7 @@ class Outputs:
             case = telling_case(problem)
             if case is None or len(ran) == 1:
                 continue
-            if case.name in {known.name for known in self.assignment.problems[problem.id].cases(record.seed)}:
+            if case.name in {each.name for each in self.assignment.problems[problem.id].cases(record.seed)}:
                 named = ("--assignment", self.option) if self.option else ()
                 chosen = ("--problem", problem.id, "--case", case.name, "--seed", str(record.seed))
                 return shlex.join(("grader", "grade", str(self.path), *named, *chosen))
