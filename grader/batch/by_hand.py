@@ -6,13 +6,12 @@ again loses none of them. Records keep the points of the work.
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.assignments.rules import nearest
-from grader.batch.tables import TableError
+from grader.batch.tables import TableError, lines
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 FILE = "points.csv"
 COLUMNS = ["submission", "problem", "points", "comment", "by", "date"]
+NEEDED, FILLED = {"submission", "points"}, {"submission"}
 
 
 @dataclass(frozen=True)
@@ -125,35 +125,17 @@ def read(folder: Path) -> ByHand:
     Raises:
         TableError: it is no such table.
     """
-    table = folder / FILE
     entries: dict[str, list[Entry]] = {}
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            titles = rows.fieldnames or []
-            if unknown := [title for title in titles if title not in COLUMNS]:
-                raise TableError(f"{table}: unknown column {unknown[0]!r}.{nearest(unknown[0], COLUMNS)}")
-            if not {"submission", "points"} <= set(titles):
-                raise TableError(f"{table}: the first line has to name its columns: {', '.join(COLUMNS)}")
-            for row in rows:
-                entry = _entry(row, f"{table}:{rows.line_num}")
-                same = entries.setdefault(entry.submission, [])
-                if entry.problem and entry.problem in [other.problem for other in same]:
-                    raise TableError(
-                        f"{entry.position}: {entry.problem} of {entry.submission} has points twice."
-                    )
-                same.append(entry)
-    except FileNotFoundError:
-        return ByHand()
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TableError(f"{table}: cannot be read: {error}") from error
+    for position, cells in lines(folder / FILE, COLUMNS, NEEDED, FILLED, optional=True):
+        entry = _entry(cells, position)
+        same = entries.setdefault(entry.submission, [])
+        if entry.problem and entry.problem in [other.problem for other in same]:
+            raise TableError(f"{entry.position}: {entry.problem} of {entry.submission} has points twice.")
+        same.append(entry)
     return ByHand({name: tuple(same) for name, same in entries.items()})
 
 
-def _entry(row: Mapping[str | None, str | None], position: str) -> Entry:
-    cells = {title: (text or "").strip() for title, text in row.items() if title is not None}
-    if not cells["submission"] or None in row:
-        raise TableError(f"{position}: not a line of {', '.join(cells)}")
+def _entry(cells: Mapping[str, str], position: str) -> Entry:
     points = None
     if text := cells["points"]:
         try:

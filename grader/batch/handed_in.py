@@ -7,7 +7,6 @@ report follows them. Records keep the points of the work itself.
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
-from grader.assignments.rules import Attempts, Deadline, Rules, nearest
+from grader.assignments.rules import Attempts, Deadline, Rules
 from grader.batch.by_hand import ByHand, with_notes
-from grader.batch.tables import TableError
+from grader.batch.tables import TableError, lines
 from grader.batch.teams import Teams
 from grader.records.record import write_text
 from grader.reports.gradebook import totals
@@ -214,34 +213,21 @@ def _check(handed_in: HandedIn, place: Path) -> None:
 
 
 def _read(table: Path) -> dict[str, Attempt]:
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            titles = rows.fieldnames or []
-            if unknown := [title for title in titles if title not in COLUMNS]:
-                raise TableError(f"{table}: unknown column {unknown[0]!r}.{nearest(unknown[0], COLUMNS)}")
-            if "submission" not in titles:
-                raise TableError(f"{table}: the first line has to name its columns: {', '.join(COLUMNS)}")
-            found: dict[str, Attempt] = {}
-            for row in rows:
-                place = f"{table}:{rows.line_num}"
-                name = (row["submission"] or "").strip()
-                if not name or None in row:
-                    raise TableError(f"{place}: not a line of {', '.join(titles)}")
-                if name in found:
-                    raise TableError(f"{place}: {name} stands twice")
-                student = (row.get("student") or "").strip() or name
-                found[name] = Attempt(student=student, submitted=_moment(row.get("submitted"), place))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TableError(f"{table}: cannot be read: {error}") from error
+    found: dict[str, Attempt] = {}
+    for place, cells in lines(table, COLUMNS, {"submission"}, {"submission"}):
+        name = cells["submission"]
+        if name in found:
+            raise TableError(f"{place}: {name} stands twice")
+        student = cells.get("student") or name
+        found[name] = Attempt(student=student, submitted=_moment(cells.get("submitted", ""), place))
     return found
 
 
-def _moment(text: str | None, place: str) -> datetime | None:
-    if not (text or "").strip():
+def _moment(text: str, place: str) -> datetime | None:
+    if not text:
         return None
     try:
-        moment = datetime.fromisoformat((text or "").strip())
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise TableError(f"{place}: {text!r} is no time. Write it as 2026-12-01T23:10:00+01:00.") from error
     if moment.tzinfo is None:

@@ -5,12 +5,10 @@ A submission is a team's if it has the name of the team or of one of its student
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from grader.assignments.rules import nearest
-from grader.batch.tables import TableError
+from grader.batch.tables import TableError, lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,28 +35,12 @@ def read(folder: Path) -> Teams:
     Raises:
         TableError: it is no such table.
     """
-    table = folder / FILE
     teams: dict[str, list[str]] = {}
     team_of: dict[str, str] = {}
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            titles = rows.fieldnames or []
-            if unknown := [title for title in titles if title not in COLUMNS]:
-                raise TableError(f"{table}: unknown column {unknown[0]!r}.{nearest(unknown[0], COLUMNS)}")
-            if set(titles) != set(COLUMNS):
-                raise TableError(f"{table}: the first line has to name its columns: {', '.join(COLUMNS)}")
-            for row in rows:
-                position = f"{table}:{rows.line_num}"
-                team, student = ((row[title] or "").strip() for title in COLUMNS)
-                if not team or not student or None in row:
-                    raise TableError(f"{position}: not a line of {', '.join(titles)}")
-                if student in team_of:
-                    raise TableError(f"{position}: {student} is in {team_of[student]} already.")
-                team_of[student] = team
-                teams.setdefault(team, []).append(student)
-    except FileNotFoundError:
-        return Teams()
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TableError(f"{table}: cannot be read: {error}") from error
+    for position, cells in lines(folder / FILE, COLUMNS, COLUMNS, COLUMNS, optional=True):
+        team, student = cells["team"], cells["student"]
+        if student in team_of:
+            raise TableError(f"{position}: {student} is in {team_of[student]} already.")
+        team_of[student] = team
+        teams.setdefault(team, []).append(student)
     return Teams({team: tuple(students) for team, students in teams.items()})
