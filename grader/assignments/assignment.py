@@ -179,8 +179,8 @@ def load(name: str) -> Assignment:
     Raises:
         AssignmentError: there is none, or its file is wrong.
     """
-    if name in available():
-        return read(_by_id()[name])
+    if folder_of_id := _by_id().get(name):
+        return read(folder_of_id)
     folder = Path(name)
     if (folder / FILE).is_file():
         return read(folder)
@@ -227,8 +227,8 @@ def read(folder: Path) -> Assignment:
 
 def _extended(name: str, path: Path) -> Path:
     """The folder of what the file ``path`` extends: an installed assignment, or a folder from its own."""
-    if name in available():
-        return _by_id()[name]
+    if folder_of_id := _by_id().get(name):
+        return folder_of_id
     if (path.parent / name / FILE).is_file():
         return path.parent / name
     raise AssignmentError(

@@ -491,13 +491,13 @@ def unfused(examination: Examination) -> Iterator[Row]:
     for name, problem in examination.kernel_problems.items():
         cases = [case for case in small_cases(problem, SEED) if problem.unfused(case)]
         if not cases:
-            compared = examination.assignment.rules.problem(name).measure == "speedup"
             entry = examination.assignment.rules.problem(name)
-            needed = compared and entry.performance > 0 and bool(problem.timing_cases(SEED))
+            timed = entry.performance > 0 and bool(problem.timing_cases(SEED))
+            needed = timed and entry.measure == "speedup"
             yield Row(f"baseline of {name}", False if needed else None, "there is none")
             continue
-        examination.progress(f"baseline of {name}")
         title = f"baseline of {name}"
+        examination.progress(title)
         yield Row(title, *examination.kept.row(title, partial(_compared, problem, cases, builder, seconds)))
 
 
