@@ -120,6 +120,7 @@ def test_the_runner_and_the_record_load_without_pytorch() -> None:
         users = {
             ROOT / "runner" / "model.py",
             *(ROOT / "runner" / "triton").iterdir(),
+            *(ROOT / "runner" / "pytorch").iterdir(),
         }  # of PyTorch by contract
         for path in {*(ROOT / part).rglob("*.py")} - users:
             assert "import torch" not in path.read_text(), path

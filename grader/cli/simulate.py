@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,8 @@ def simulate(
     program's.
     """
     with importing():
+        from grader.languages.cache import Cache  # noqa: PLC0415
+        from grader.languages.pytorch import device_library  # noqa: PLC0415
         from grader.records.errors import MachineError  # noqa: PLC0415
         from grader.simulator.simulate import simulate as run  # noqa: PLC0415
 
@@ -97,6 +100,7 @@ def simulate(
                 budget=budget,
                 seconds=seconds,
                 shown_argv=program,
+                pytorch_device=partial(device_library, Cache()),
             )
     except MachineError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error

@@ -823,6 +823,15 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                     "writes.",
                     fault="copied",
                 ),
+                "read_by_pytorch": Reason(
+                    "PyTorch ({call}) reads {copied:bytes} of an allocation of {size} bytes, and nothing has "
+                    "written {bytes} of them, from byte {first} of the allocation on",
+                    "[; the first launch that got it was {launch} with {blocks} programs]",
+                    "PyTorch reads a tensor that nothing has written",
+                    "Check that the grid has enough programs for the whole tensor and that masks let "
+                    "every element through.",
+                    fault="read",
+                ),
             },
             follows="race_stream",
             triton="Set the tensor first (torch.zeros), or store before you add to it.",

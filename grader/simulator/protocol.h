@@ -20,7 +20,7 @@ namespace sim {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 // Of what programs ask.
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -78,6 +78,8 @@ enum class Ask : std::uint32_t {
   reset,  //
   limit_heap,  // u64 bytes that malloc() in kernels may hand out
   not_waited,  // -> u32 n, n x (u64 first, u64 end, u8 written): host-visible memory that work may still use
+  read_tensor,  // u64 stream, from, pitch, width, height -> u64 bytes that nothing has written, bytes
+  tensor_unwritten,  // no reply: u64 from, pitch, width, height, text operator, file, u32 line: PyTorch has read them
   host_coverage,  // no reply: u32 n, n x (3 x u64 code, u32 number, u8 compares, below, equal, above,
                   // i64 lowest and highest a, lowest and highest b)
 };

@@ -33,7 +33,7 @@ from grader.simulator.driver import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from grader.records.findings import Finding
 
@@ -41,6 +41,7 @@ EXIT_FINDINGS = 86
 BUDGET = 1_000_000_000  # warp instructions of one kernel: some 10 to 30 s
 WITHOUT_PROGRESS = 5  # times less of them until one of its warps ends or passes a barrier
 _SCRIPTS = "grader.runner.triton.script"  # a module that only the script's process loads
+_PYTORCH_DEVICE = "GRADER_PYTORCH_DEVICE"  # of its environment: the library of PyTorch's device
 _EXIT_USAGE = 2
 _EXIT_MACHINE = 3
 _EXIT_TIME_UP = 124  # as timeout(1)
@@ -58,6 +59,7 @@ def simulate(
     budget: int | None = None,
     seconds: float | None = None,
     shown_argv: Sequence[str] = (),
+    pytorch_device: Callable[[], Path] | None = None,
 ) -> int:
     """Run ``argv`` on the sim and print what the checkers saw to stderr.
 
@@ -72,6 +74,10 @@ def simulate(
             none of its warps ends or passes a barrier meanwhile.
         seconds: of wall time, after which the program is ended; never if None.
         shown_argv: what the JSON names in place of ``argv``, if it was built of that.
+        pytorch_device: the library through which a script's PyTorch has a CUDA device; asked for a script.
+
+    Raises:
+        MachineError: that library cannot be built.
 
     Returns:
         The program's exit code (128 + n for signal n), or 86 if it is 0 and there are errors found, 2 if the
@@ -82,6 +88,9 @@ def simulate(
         command = _command(argv)
     except _CannotRunError as error:
         return _complain(str(error), _EXIT_USAGE)
+    variables = dict(ALL_CONFIGS) if all_configs else {}
+    if _is_script(argv) and pytorch_device is not None:
+        variables[_PYTORCH_DEVICE] = str(pytorch_device())
     options = Options(
         open=True,
         leak_check=leak_check,
@@ -93,8 +102,8 @@ def simulate(
     )
     try:
         with Simulator(options) as simulator:
-            code, ended = _run(command, simulator, seconds, ALL_CONFIGS if all_configs else {})
-            findings = tuple(map(by_descriptor, simulator.take_findings()))
+            code, ended = _run(command, simulator, seconds, variables)
+            findings = tuple(map(_named, simulator.take_findings()))
             lacking = simulator.unsupported()
             gaps = (*map(str, lacking), *simulator.tampering())
             kernels = simulator.statistics().kernels
@@ -128,6 +137,13 @@ def simulate(
     return exit_code
 
 
+def _named(finding: Finding) -> Finding:
+    """A finding, which may be about a store by a descriptor only where its file speaks of descriptors."""
+    file = Path(finding.file)
+    speaks = file.suffix == ".py" and file.is_file() and b"descriptor" in file.read_bytes().lower()
+    return by_descriptor(finding) if speaks else finding
+
+
 class _CannotRunError(Exception):
     """What is asked for cannot run on the sim; the text says why and what helps."""
 
@@ -138,7 +154,7 @@ def _command(argv: Sequence[str]) -> list[str]:
     Raises:
         _CannotRunError: there is no such program, or it cannot run here.
     """
-    if argv[0].endswith(".py") and Path(argv[0]).is_file():
+    if _is_script(argv):
         if importlib.util.find_spec("triton") is None:
             raise _CannotRunError(
                 f"{argv[0]} is run with Triton, which is not installed: "
@@ -151,6 +167,10 @@ def _command(argv: Sequence[str]) -> list[str]:
     if program is None or reason:
         raise _CannotRunError(reason)
     return [program, *argv[1:]]
+
+
+def _is_script(argv: Sequence[str]) -> bool:
+    return argv[0].endswith(".py") and Path(argv[0]).is_file()
 
 
 def _not_found(name: str) -> str:

@@ -59,7 +59,7 @@ class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be m
 
     def get_active_torch_device(self) -> torch.device:
         """Where PyTorch keeps the tensors that kernels take."""
-        return torch.device("cpu")
+        return torch.device("cuda", 0)
 
     def get_current_device(self) -> int:
         """The number of the only device."""
@@ -68,6 +68,10 @@ class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be m
     def get_current_stream(self, _device: int) -> int:
         """The stream to launch on."""
         return self._runtime.stream
+
+    def get_device_interface(self) -> Any:  # noqa: ANN401 (Triton's)
+        """What programs that measure time ask for streams and events."""
+        return torch.cuda
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
         """Autotuning's clock."""

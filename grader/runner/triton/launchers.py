@@ -15,8 +15,8 @@ import triton
 from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
+from grader.runner.pytorch.answers import answer_for
 from grader.runner.raised import RaisedError, RefusedError, account, raised
-from grader.runner.triton.answers import answer_for
 from grader.runner.triton.arrays import Arrays
 from grader.runner.triton.driver import Driver, Launcher
 from grader.runner.triton.form import NotReturnedError

@@ -24,6 +24,7 @@ _IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., tar
 _PTX = 1
 _ON_DEVICE, _BY_ADDRESS = 3, 4  # of cudaMemcpy; in the second, the direction follows from the addresses
 _MOST_SHARED = 8  # of cudaFuncAttribute: dynamic shared memory, 48 KiB unless one asks for more
+_NON_BLOCKING = 1  # of cudaStreamCreateWithFlags
 _STAGE = 4 << 20  # bytes
 _PROPERTIES_BYTES = 4096  # more than cudaDeviceProp has in any version
 
@@ -197,6 +198,51 @@ class Runtime:
             call()
         self._launched = False
         return [0.0] * len(quantiles)
+
+    def memory(self) -> tuple[int, int]:
+        """Bytes of the device that are free, and all."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self._call("cudaMemGetInfo", ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+    def create_stream(self) -> int:
+        """The handle of a new stream that does not wait for the default one, as PyTorch's."""
+        stream = ctypes.c_void_p()
+        self._call("cudaStreamCreateWithFlags", ctypes.byref(stream), _NON_BLOCKING)
+        return stream.value or 0
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait for the work on a stream."""
+        self._call("cudaStreamSynchronize", ctypes.c_void_p(stream))
+
+    def create_event(self) -> int:
+        """The handle of a new event."""
+        event = ctypes.c_void_p()
+        self._call("cudaEventCreate", ctypes.byref(event))
+        return event.value or 0
+
+    def record_event(self, event: int, stream: int) -> None:
+        """Put an event behind the work on a stream."""
+        self._call("cudaEventRecord", ctypes.c_void_p(event), ctypes.c_void_p(stream))
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let the later work on a stream wait for an event."""
+        self._call("cudaStreamWaitEvent", ctypes.c_void_p(stream), ctypes.c_void_p(event), 0)
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait for an event."""
+        self._call("cudaEventSynchronize", ctypes.c_void_p(event))
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Milliseconds from one event to another."""
+        milliseconds = ctypes.c_float()
+        self._call(
+            "cudaEventElapsedTime",
+            ctypes.byref(milliseconds),
+            ctypes.c_void_p(start),
+            ctypes.c_void_p(end),
+        )
+        return milliseconds.value
 
     def strangers(self, _graph: int) -> list[str]:
         """What a captured call does other than to launch kernels that were loaded here: nothing can."""

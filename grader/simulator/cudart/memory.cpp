@@ -413,6 +413,34 @@ CUDART_API Error cudaMemcpy3DAsync_ptsz(const Memcpy3D* box, Stream stream) {
   return copy_box({"cudaMemcpy3DAsync", per_thread(stream), false}, box);
 }
 
+// For PyTorch's tensors on the device: `width` bytes of each of `height` rows, one behind the other; also how many of
+// them nothing has written, which __cudaTensorUnwritten reports with the name of the operator that reads them.
+CUDART_API Error __cudaReadTensor(void* to, const void* from, std::size_t pitch, std::size_t width, std::size_t height,
+                                  Stream stream, std::uint64_t* unwritten) {
+  *unwritten = 0;
+  return remember(
+      in_parts(width, height, [&](std::size_t row, std::size_t rows, std::size_t column, std::size_t bytes) {
+        Question question(Ask::read_tensor, "PyTorch");
+        question.put(stream_id(stream)).put(number(from) + row * pitch + column);
+        question.put(std::uint64_t{pitch}).put(std::uint64_t{bytes}).put(std::uint64_t{rows});
+        const auto answer = ask(question);
+        if (answer.code != sim::success) return answer.code;
+        auto reader = answer.reader();
+        *unwritten += reader.take<std::uint64_t>();
+        const auto content = reader.bytes();
+        auto* const start = static_cast<std::byte*>(to) + row * width + column;
+        for (std::size_t i = 0; i < rows; ++i) std::memcpy(start + i * width, content.data() + i * bytes, bytes);
+        return Error{sim::success};
+      }));
+}
+CUDART_API void __cudaTensorUnwritten(const void* from, std::size_t pitch, std::size_t width, std::size_t height,
+                                      const char* reader, const char* file, unsigned line) {
+  Question notice(Ask::tensor_unwritten, "PyTorch");
+  notice.put(number(from)).put(std::uint64_t{pitch}).put(std::uint64_t{width}).put(std::uint64_t{height});
+  notice.text(reader).text(file).put(std::uint32_t{line});
+  tell(notice);
+}
+
 CUDART_API Error cudaMemcpyToSymbol(const void* variable, const void* from, std::size_t bytes, std::size_t offset,
                                     MemcpyKind kind) {
   return to_symbol({__func__, nullptr, true}, variable, from, bytes, offset, kind);

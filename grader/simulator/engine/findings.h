@@ -17,6 +17,9 @@ class Findings {
   // Whether there is one of this kind at the place, so that nothing is worth finding out there.
   bool has(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line, Severity) const;
   void add(Finding);
+  // The same for a race between blocks: it takes the place of one within a block, which a barrier would seem to mend.
+  bool has_between_blocks(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line) const;
+  void add_between_blocks(Finding);
   std::vector<Finding> take();
 
  private:

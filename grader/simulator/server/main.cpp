@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kept);
   prctl(PR_SET_DUMPABLE, 0);  // programs of the same user must not look inside
   std::signal(SIGUSR1, [](int) { sim::end_launches(); });
-  std::signal(SIGINT, SIG_IGN);  // the judge decides when it ends
+  // The judge decides when it ends, also where a terminal or timeout(1) signals the whole group.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_IGN);
   try {
     const sim::Simd simd = sim::simd();
     if (option == "--instructions") {

@@ -45,6 +45,7 @@ bool answered(Ask ask) {
     case Ask::host_function_done:
     case Ask::unsupported:
     case Ask::host_access:
+    case Ask::tensor_unwritten:
     case Ask::host_coverage: return false;
     default: return true;
   }
@@ -152,6 +153,12 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
                            : how == HostAccess::as_target ? "as_target"
                                                           : "host_code";
       return world_.report.finding("device_pointer_on_host", reason, std::move(facts));
+    }
+    case Ask::tensor_unwritten: {
+      const auto from = rows(in);
+      const auto reader = printable(in.text());
+      auto file = printable(in.text());
+      return tell_unwritten("read_by_pytorch", reader, from, std::move(file), in.take<std::uint32_t>());
     }
     case Ask::host_coverage: {
       for (auto n = in.take<std::uint32_t>(); n; --n) {
@@ -285,6 +292,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
     }
     case Ask::copy_in: return copy_in(call, in);
     case Ask::copy_out: return copy_out(call, in, result);
+    case Ask::read_tensor: return read_tensor(call, in, result);
     case Ask::copy: return copy(call, in);
     case Ask::fill: return fill(call, in);
     case Ask::launch_checked:
@@ -732,6 +740,20 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
   const auto stream = in.take<std::uint64_t>();
   const auto from = rows(in);
   check(call, from, in.take<std::uint64_t>(), false);
+  fetch(call, stream, from, result);
+  check_written(call, from);
+}
+
+void Program::read_tensor(std::string_view call, Reader& in, Writer& result) {
+  const auto stream = in.take<std::uint64_t>();
+  const auto from = rows(in);
+  check(call, from, 0, false);
+  timeline_.synchronize(stream);  // what is still to run may write there
+  result.put(unwritten(from).bytes);
+  fetch(call, stream, from, result);
+}
+
+void Program::fetch(std::string_view call, std::uint64_t stream, const Rows& from, Writer& result) {
   if (from.width * from.height > copy_chunk) throw Malformed("a copy of more than fits a frame");
   timeline_.synchronize(stream);
   ++world_.report.copies;
@@ -745,7 +767,6 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
       throw Failed{illegal_address};
     }
   }
-  check_written(call, from);
   touched(call, from, false);
 }
 
@@ -803,21 +824,31 @@ void Program::fill(std::string_view call, Reader& in) {
   if (wait) timeline_.synchronize(stream);
 }
 
-void Program::check_written(std::string_view call, const Rows& from) {
-  const auto allocation = world_.device.find(from.at);
-  if (!allocation) return;
+Unwritten Program::unwritten(const Rows& from) const {
   Unwritten all;
+  if (!world_.device.find(from.at)) return all;
   for (std::uint64_t row = 0; row < from.height; ++row) {
     const auto missing = world_.device.unwritten(from.at + row * from.pitch, from.width);
     if (all.bytes == 0) all.first = missing.first;
     all.bytes += missing.bytes;
   }
-  if (all.bytes == 0) return;
+  return all;
+}
+
+void Program::check_written(std::string_view call, const Rows& from) {
+  tell_unwritten("copied_out", call, from, "", 0);
+}
+
+void Program::tell_unwritten(const char* reason, std::string_view call, const Rows& from, std::string file,
+                             std::uint32_t line) {
+  const auto all = unwritten(from);
+  const auto allocation = world_.device.find(from.at);
+  if (all.bytes == 0 || !allocation) return;
   Finding finding{"uninit_global",
-                  "copied_out",
+                  reason,
                   "",
-                  "",
-                  0,
+                  std::move(file),
+                  line,
                   {},
                   {{"call", std::string(call)},
                    {"bytes", all.bytes},

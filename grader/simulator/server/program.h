@@ -115,11 +115,16 @@ class Program {
   void check(std::string_view call, const Rows&, std::uint64_t extent, bool writes);
   void copy_in(std::string_view call, Reader&);
   void copy_out(std::string_view call, Reader&, Writer& result);
+  void read_tensor(std::string_view call, Reader&, Writer& result);
+  void fetch(std::string_view call, std::uint64_t stream, const Rows&, Writer& result);
   void copy(std::string_view call, Reader&);
   void fill(std::string_view call, Reader&);
   void release(std::string_view call, Address, bool host, bool reuse = false);
   // A warning, if what is copied to the host was never written.
+  Unwritten unwritten(const Rows&) const;
   void check_written(std::string_view call, const Rows& from);
+  void tell_unwritten(const char* reason, std::string_view call, const Rows& from, std::string file,
+                      std::uint32_t line);
   // That the work at hand has touched this, as the checker of races between streams wants to know.
   void touched(std::string_view call, const Rows&, bool writes);
   void fail(const Failure&);

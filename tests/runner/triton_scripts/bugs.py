@@ -6,6 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+torch.set_default_device("cuda")
+
 
 @triton.jit
 def missing_mask(x, y, size: tl.constexpr):

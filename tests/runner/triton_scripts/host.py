@@ -32,7 +32,7 @@ scale[grid](x[10:], y[20:], 80, 2.0, 0.5, size=16)
 torch.testing.assert_close(y[20:], 2 * x[10:90] + 0.5)
 torch.testing.assert_close(y[:20], 3 * (x[:20] - 1) + 1)
 
-half, double = torch.ones(5, dtype=torch.bfloat16).cuda(), torch.zeros(5, dtype=torch.float64)
+half, double = torch.ones(5, dtype=torch.bfloat16).cuda(), torch.zeros(5, dtype=torch.float64, device=0)
 scale[grid](half, double, 5, 0.25, -7, size=16)
 assert double.tolist() == [-6.75] * 5
 print("well done")

@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+torch.set_default_device("cuda")
+
 torch.manual_seed(0)
 
 

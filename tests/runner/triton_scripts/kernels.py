@@ -5,6 +5,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
+torch.set_default_device("cuda")
+
 torch.manual_seed(0)
 
 

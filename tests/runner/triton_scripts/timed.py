@@ -1,10 +1,13 @@
 """A kernel of the time table, launched a number of times: timed.py NAME TIMES."""
 
+import os
 import sys
 
 import torch
 import triton
 import triton.language as tl
+
+torch.set_default_device("cpu" if "TRITON_INTERPRET" in os.environ else "cuda")
 
 
 @triton.jit

@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+torch.set_default_device("cuda")
+
 
 @triton.autotune([triton.Config({"more": more}) for more in (0, 1)], key=["size"], restore_value=["y"])
 @triton.jit

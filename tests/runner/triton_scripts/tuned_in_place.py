@@ -4,6 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
+torch.set_default_device("cuda")
+
 
 @triton.autotune([triton.Config({"width": width}) for width in (128, 256)], key=["size"])
 @triton.jit

@@ -410,7 +410,12 @@ template <unsigned word_shift> struct Checker {
   }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
-    if (launch.faulted || launch.seen("race_global", i.site)) return;
+    const bool for_all = launch.program.of_triton;  // programs are what its authors think of
+    const auto& at = launch.place(i.site);
+    if (launch.faulted ||
+        (for_all ? launch.findings.has_between_blocks("race_global", launch.program.kernel, at.file, at.line)
+                 : launch.seen("race_global", i.site)))
+      return;
     const auto n = other.block - 1;
     const Dim3 g = launch.launch.grid;
     Place there = launch.at(other.site);
@@ -418,8 +423,9 @@ template <unsigned word_shift> struct Checker {
     there.does = other_writes ? "writes" : "reads";
     auto [reason, facts] = missing(other, lane);
     if (me.only_volatile && other.only_volatile) facts.emplace_back("volatile", 1);
-    launch.report("race_global", reason, i.site, {accessing(w, i, a, lane), std::move(there)},
-                  both(target(w, a, lane), std::move(facts)));
+    auto finding = launch.finding("race_global", reason, i.site, {accessing(w, i, a, lane), std::move(there)},
+                                  both(target(w, a, lane), std::move(facts)));
+    for_all ? launch.findings.add_between_blocks(std::move(finding)) : launch.findings.add(std::move(finding));
   }
 
   void on_word(Word& word, unsigned lane, const Touch& touch) {

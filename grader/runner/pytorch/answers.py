@@ -1,4 +1,4 @@
-"""What scripts and PyTorch's optimizers ask of the GPU, answered for the one device that kernels run on."""
+"""What PyTorch tells of its CUDA device, answered for the device that kernels run on."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.runner.triton.ptx import WARP
-
 if TYPE_CHECKING:
     from grader.runner.triton.runtime import Runtime
 
+_WARP = 32
 _PROPERTIES = {
     "multi_processor_count": 16,
     "max_threads_per_multi_processor": 39,
+    "max_threads_per_block": 1,
     "regs_per_multiprocessor": 82,
     "shared_memory_per_block": 8,
     "shared_memory_per_block_optin": 97,
@@ -39,7 +39,8 @@ def answer_for(runtime: Runtime) -> None:
         name=runtime.name(),
         major=major,
         minor=minor,
-        warp_size=WARP,
+        warp_size=_WARP,
+        total_memory=runtime.memory()[1],
         **{name: runtime.attribute(number) for name, number in _PROPERTIES.items()},
     )
     answers = {
