@@ -129,7 +129,8 @@ def packed(program: ModelProgram | None = None, *, triton: bool = False) -> byte
         tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch,
     ):
         files.writestr("grader/__init__.py", "")
-        for path in sorted((*folder.glob("*.py"), *(folder.glob("triton/*.py") if triton else ()))):
+        parts = ("*.py", "pytorch/*.py", "triton/*.py") if triton else ("*.py",)
+        for path in sorted(path for part in parts for path in folder.glob(part)):
             name = f"grader/runner/{path.relative_to(folder).as_posix()}"
             files.write(path, name)
             files.write(_compiled(path, f"{ARCHIVE}/{name}", Path(scratch, "compiled")), f"{name}c")

@@ -34,7 +34,7 @@ def frame(what: int, call: str = "cudaFree", fields: bytes = b"") -> bytes:
     return struct.pack("<I", len(content)) + content
 
 
-HELLO = frame(1, "hello", struct.pack("<I", 5))
+HELLO = frame(1, "hello", struct.pack("<I", 6))
 
 
 def test_memory_keeps_what_is_written() -> None:

@@ -94,6 +94,7 @@ struct Block {
   bool hearing = false;               // its last access was that
   std::uint32_t look_site = 0;        // where
   std::unordered_map<Address, std::uint32_t> looks;  // when it last read something strong from there
+  std::uint32_t stepped_back = 0;  // warps that have let others go on, a bit each
   std::uint32_t informed = 0,
                 interruptions = 0;  // what it has told others while it could be interrupted; how often it was
 };
@@ -187,7 +188,7 @@ struct LaunchState {
   bool seen(const char* kind, std::uint32_t pc, Severity = Severity::error) const;
 };
 
-// Where a block is to pause once: at the first thing that it publishes.
+// Where a block is to pause once: at the first thing that it publishes, or where it first learns what others have done.
 enum class Pause : std::uint8_t { never, before, after };
 
 enum : std::uint8_t { taken_way = 1, passed_way = 2 };
@@ -205,6 +206,7 @@ struct alignas(128) Worker {
   std::uint64_t spins = 0;  // accesses that may be part of a spin loop
   bool progressed = false;  // a warp ended, or passed a barrier of its block
   Pause to_pause = Pause::never;  // of the block that runs
+  bool at_draw = false;  // it may pause there, too
   bool paused = false;      // the block has just done so
   bool interrupts = false;  // whether the block that runs may pause behind anything that it tells others
   Trail* trail = nullptr;   // of a warp that is watched

@@ -313,7 +313,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->looked = 0;
   block->looking = false;
   block->looks.clear();
-  block->informed = block->interruptions = 0;
+  block->informed = block->interruptions = block->stepped_back = 0;
   std::memset(block->shared, 0xff, launch.shared_size);
   std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;
@@ -433,6 +433,7 @@ void Worker::run() {
     Stop stop;
     const bool early = started >= most_paused / 2 && started / 2 % 2 == 0;
     to_pause = !pauses || !fresh || waiting.size() > most_paused ? Pause::never : early ? Pause::before : Pause::after;
+    at_draw = started % 2 != 0;
     // Where blocks wait for each other or share a queue, those that tell others something are interrupted behind it.
     interrupts = pauses && launch.blocks > 1 && (spins != 0 || launch.program.draws) && waiting.size() <= most_paused;
     started += fresh;

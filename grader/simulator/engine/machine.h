@@ -87,6 +87,8 @@ struct alignas(64) Instruction {
   bool sequential : 1 = false;  // fence.sc, and membar, which is the same
   bool of_block : 1 = false;  // .cta, and .cluster, as each block is a cluster of its own
   bool reduces : 1 = false;  // red: nobody learns what it has read
+  bool overwrites : 1 = false;  // of these, an exchange, which decides nothing by what it has read
+  bool draws : 1 = false, draws_in_block : 1 = false;  // an atomic whose result tells its thread what others have done
   bool packed : 1 = false;  // an atomic on two halves, each by itself
 };
 

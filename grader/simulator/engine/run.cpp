@@ -143,7 +143,8 @@ class Runner {
           break;
         case Flow::memory:
           if (m) {
-            if (i.publishes && worker_.to_pause == Pause::before) [[unlikely]] {
+            const bool may_pause = i.publishes || (i.draws && worker_.at_draw);
+            if (may_pause && worker_.to_pause == Pause::before) [[unlikely]] {
               // The instruction comes again, and is counted then.
               if (m != mask && worker_.counting) worker_.counts.skipped[pc] -= count_lanes(mask & ~m);
               account(start, pc, mask);
@@ -156,7 +157,7 @@ class Runner {
               left_ -= static_cast<std::int64_t>(i.waits ? nap : spin_cost);
               ++worker_.spins;
             }
-            if (i.publishes && worker_.to_pause == Pause::after) [[unlikely]]
+            if (may_pause && worker_.to_pause == Pause::after) [[unlikely]]
               pause();
             if (w_.fallen) [[unlikely]] {
               const Mask gone = std::exchange(w_.fallen, 0);
@@ -164,6 +165,12 @@ class Runner {
               account(start, pc + 1, mask);
               save(number, pc + 1, mask);
               leave(number, gone, pc);
+              return;
+            }
+            if (i.draws_in_block && steps_back()) [[unlikely]] {
+              account(start, pc + 1, mask);
+              save(number, pc + 1, mask);
+              left_ = 0;
               return;
             }
             if (i.informs && worker_.interrupts && interrupted()) [[unlikely]] {
@@ -252,6 +259,17 @@ class Runner {
     worker_.to_pause = Pause::never;
     worker_.paused = true;
     left_ = 0;
+  }
+
+  // In the reversed order every second warp lets the others go on once, behind an atomic in shared memory that tells it
+  // what they have done so far. The last one to run does not, so that it finds what these have not done yet.
+  bool steps_back() {
+    Block& block = *w_.block;
+    const std::uint32_t bit = 1u << w_.number;
+    if (worker_.launch.options.order != Order::reversed || block.stepped_back & bit) return false;
+    if (w_.number % 2 != block.number % 2 || w_.number == block.order.back()) return false;
+    block.stepped_back |= bit;
+    return true;
   }
 
   // At about every second place, so that others run between two things that the block tells them.
@@ -554,8 +572,13 @@ Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
   frame->local_top = base + code.local_bytes;
   frame->users = 1;
   frame->unwritten.reset();
+  // What no instruction has written yet is anything on a GPU: nothing that one would take for a neutral number.
+  if (state.warp.worker->launch.options.order == Order::reversed) {
+    std::memset(frame->registers, 0xff, code.frame_bytes);
+  } else {
+    for (const Slot slot : code.shuffled) std::memset(frame->registers + slot, 0, 4 * lane_count);
+  }
   std::memcpy(frame->registers, &base, sizeof base);
-  for (const Slot slot : code.shuffled) std::memset(frame->registers + slot, 0, 4 * lane_count);
   state.frames.push_back(std::move(frame));
   return state.frames.back().get();
 }

@@ -933,7 +933,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
   LaunchState& launch = w.worker->launch;
   const Memory& memory = launch.memory;
   std::uint8_t* bits = memory.written();
-  const bool reads = !a.write || a.atomic;
+  const bool reads = !a.write || (a.atomic && !i.overwrites);
   if (rows.count) {
     bool known = true;
     for (const Row& row : rows) {

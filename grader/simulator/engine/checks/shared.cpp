@@ -337,7 +337,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     std::uint8_t* at = written.data() + a.address[l];
-    if (!a.write || a.atomic) {
+    if (!a.write || (a.atomic && !i.overwrites)) {
       for (std::uint32_t n = 0; n < a.size; ++n) missing[l] |= std::uint32_t{at[n] == 0} << n;
     }
     if (a.write) std::fill(at, at + a.size, std::uint8_t{1});

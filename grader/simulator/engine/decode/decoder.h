@@ -145,8 +145,9 @@ struct Decoder : OperandDecoder {
   void mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>& original);
   void lay_out_shared(std::uint32_t kernel);
   void run(std::uint32_t kernel);
-  std::set<std::uint32_t> compares_and_swaps;          // instructions
-  std::map<std::uint32_t, std::uint32_t> extremes;     // atomic minima and maxima -> operand of the address
+  // Instructions -> which operand is the address.
+  std::map<std::uint32_t, std::uint32_t> compares_and_swaps;
+  std::map<std::uint32_t, std::uint32_t> extremes;  // atomic minima and maxima
   std::set<Slot> shuffled;
   struct Volatile {
     std::uint32_t instruction, address;  // the latter: which operand

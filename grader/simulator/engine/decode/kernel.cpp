@@ -200,7 +200,9 @@ void Decoder::mark_expectations(std::uint32_t from) {
       auto& i = program.code[n];
       if (pass == 0 && i.run == copy && i.o[0] != i.o[1] && original(i.o[1]) != i.o[0])
         copies.try_emplace(i.o[0], i.o[1]);
-      if (pass == 0 && compares_and_swaps.contains(n)) swapped.insert({original(i.o[1]), i.offset});
+      if (pass == 0 && compares_and_swaps.contains(n)) {
+        swapped.insert({original(i.o[compares_and_swaps.at(n)]), i.offset});
+      }
       if (pass == 0 && extremes.contains(n)) most.insert({original(i.o[extremes.at(n)]), i.offset});
       if (pass == 0 || !plain_loads.contains(n)) continue;
       const std::pair place{original(i.o[plain_loads.at(n)]), i.offset};

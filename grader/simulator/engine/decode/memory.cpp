@@ -214,7 +214,8 @@ void Decoder::atomic(const Words& words) {
                                                            "exch", "cas", "inc", "dec", "sub"};
   const Type& type = type_of(words);
   const Space space = space_in(words);
-  const bool result = words[0] == "atom" && operand(0).kind != Operand::Kind::sink;
+  // nvcc writes atom also where nobody looks at the result; ptxas makes red of it.
+  const bool result = words[0] == "atom" && operand(0).kind != Operand::Kind::sink && is_used(operand(0));
   std::string operation;
   for (const auto word : words) {
     if (std::find(operations.begin(), operations.end(), word) != operations.end()) operation = "." + std::string(word);
@@ -246,10 +247,14 @@ void Decoder::atomic(const Words& words) {
   i.informs = !i.polls && space != Space::shared;
   program.publishes |= i.publishes || (i.polls && space != Space::shared);
   program.draws |= result && i.informs && space == Space::global;
-  if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
+  if (operation == ".cas") compares_and_swaps[i.site] = result;
   if (operation == ".min" || operation == ".max") extremes[i.site] = result;
   i.strong = true;
-  i.reduces = words[0] == "red";
+  i.reduces = !result;
+  i.overwrites = !result && operation == ".exch";
+  const bool draws = result && !i.polls && operation != ".cas";  // which is told that somebody came between
+  i.draws = draws && space != Space::shared;
+  i.draws_in_block = draws && space == Space::shared;
   i.packed = type.name.ends_with("x2");
   order(i, words, true, space);
   if (space != Space::global) program.shared_granule = std::min(program.shared_granule, type.bytes);

@@ -170,8 +170,17 @@ void OperandDecoder::count_definitions() {
     if (o.second >= 0) ++definitions[static_cast<std::size_t>(o.second)];
     for (const auto& part : o.parts) self(self, part);
   };
+  appearances.assign(function->registers.size(), 0);
+  const auto appear = [&](const auto& self, const Operand& o) -> void {
+    for (const auto reg : {o.reg, o.second}) {
+      if (reg >= 0) ++appearances[static_cast<std::size_t>(reg)];
+    }
+    for (const auto& part : o.parts) self(self, part);
+  };
   for (const auto& s : function->statements) {
     if (!s.operands.empty()) count(count, s.operands[0]);
+    if (s.guard >= 0) ++appearances[static_cast<std::size_t>(s.guard)];
+    for (const auto& o : s.operands) appear(appear, o);
   }
 }
 

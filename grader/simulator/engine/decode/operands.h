@@ -35,6 +35,7 @@ struct OperandDecoder {
   std::uint32_t frame_bytes = 0;
   std::vector<Slot> registers;
   std::vector<std::uint32_t> definitions;  // per register: how many statements write it
+  std::vector<std::uint32_t> appearances;  // per register, in all statements
   std::vector<bool> mentioned;             // per register: met in a statement so far
   std::map<std::pair<std::uint32_t, std::string_view>, Area> areas;  // .param variables of the body
   std::map<std::string_view, Area> formal;                           // parameters and results
@@ -73,6 +74,10 @@ struct OperandDecoder {
   bool is_written_once(std::int32_t reg) const { return definitions[static_cast<std::size_t>(reg)] == 1; }
   bool alias(const Operand& to, const Operand& from, const Type& type);
   bool alias(const Operand& to, Slot value);
+  // Whether another statement than the one that writes it may read a register.
+  bool is_used(const Operand& o) const {
+    return o.kind != Operand::Kind::reg || appearances[static_cast<std::size_t>(o.reg)] > 1;
+  }
   void count_definitions();
 
   unsigned width(std::int32_t reg) const { return function->registers[static_cast<std::size_t>(reg)].bytes; }

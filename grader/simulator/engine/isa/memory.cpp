@@ -126,18 +126,35 @@ template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask
   alignas(64) std::byte value[Size / 4][lane_count * 4];
   std::memset(value, 0, sizeof value);
   Mask reading = 0;
+  u32 sizes = 0;
   for (u32 l = 0; l < lane_count; ++l) {
     from.address[l] = source[l] + static_cast<u64>(static_cast<s64>(static_cast<s32>(i.target)));
-    if (bytes[l] && mask & lane_bit[l]) reading |= lane_bit[l];
+    if (bytes[l] == 0 || (mask & lane_bit[l]) == 0) continue;
+    reading |= lane_bit[l];
+    sizes |= std::min(bytes[l], Size);
   }
-  from.size = to.size = Size;
-  from.element = to.element = 4;
+  to.size = Size;
+  to.element = 4;
   to.write = true;
   if (reading) {
-    from.mask = reading;
-    if (!allowed<Space::global>(w, i, from)) return;
-    if (w.watched) watch(w, i, from);
-    for (Mask m = from.mask; m; m &= m - 1) {
+    // What is not read may lie outside of all arrays. So what ends within a copy is read by powers of two.
+    const auto begins = std::to_array(from.address);
+    for (u32 part = Size; part != 0; part /= 2) {
+      if ((sizes & part) == 0) continue;
+      from.mask = 0;
+      from.size = part;
+      from.element = part < 4 ? part : 4;
+      for (Mask m = reading & ~w.fallen; m; m &= m - 1) {
+        const auto l = static_cast<u32>(std::countr_zero(m));
+        const u32 read = std::min(bytes[l], Size);
+        if ((read & part) == 0) continue;
+        from.address[l] = begins[l] + (read & ~(2 * part - 1));
+        from.mask |= lane_bit[l];
+      }
+      if (from.mask && allowed<Space::global>(w, i, from) && w.watched) watch(w, i, from);
+    }
+    std::ranges::copy(begins, from.address);
+    for (Mask m = reading & ~w.fallen; m; m &= m - 1) {
       const auto l = static_cast<u32>(std::countr_zero(m));
       std::byte staged[Size] = {};
       std::memcpy(staged, reinterpret_cast<const std::byte*>(from.address[l]), bytes[l] < Size ? bytes[l] : Size);
