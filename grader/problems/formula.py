@@ -46,7 +46,7 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grader.problems.operations import Operation
-    from grader.problems.problem import Parameter, Slices
+    from grader.problems.problem import Checker, Parameter, Slices
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
     Sizes = Mapping[str, int]
@@ -115,9 +115,11 @@ def problem(
     id: str,  # noqa: A002 - the field's name
     file: str,
     launcher: str,
-    formula: Formula,
     inputs: Callable[..., Mapping[str, Content | Number | float]],
     sizes: Mapping[str, Range],
+    formula: Formula | None = None,
+    check: Checker | None = None,
+    outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -127,14 +129,20 @@ def problem(
 ) -> KernelProblem:
     """The problem of implementing ``formula``; the module's text has an example.
 
+    Where more than one output is right, ``check`` looks at the outputs, once those that the formula returns
+    are right. The formula may then return some of them alone, by name, or be left out.
+
     Args:
         id: the module's name.
         file: the source file of a submission.
         launcher: name and parameters, as in C.
-        formula: from arrays, scalars and sizes by name to the outputs.
         inputs: from the sizes that it names to the contents of input arrays, and the values of other
             scalars.
         sizes: the range of each.
+        formula: from arrays, scalars and sizes by name to the outputs.
+        check: what is wrong with the outputs of a case; see ``checking.py``.
+        outputs: from the sizes, arrays and scalars that it names to the shape of each output that the formula
+            does not return and ``inputs`` does not have.
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
@@ -153,6 +161,8 @@ def problem(
         file=file,
         entry_point=entry_point,
         formula=formula,
+        check=check,
+        outputs=outputs,
         inputs=inputs,
         sizes=sizes,
         timing=timing,
@@ -170,9 +180,11 @@ def of_parameters(
     id: str,  # noqa: A002 - the field's name
     file: str,
     entry_point: str,
-    formula: Formula,
     inputs: Callable[..., Mapping[str, Content | Number | float]],
     sizes: Mapping[str, Range],
+    formula: Formula | None = None,
+    check: Checker | None = None,
+    outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -187,9 +199,13 @@ def of_parameters(
     """
     if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
         raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
+    if formula is None and check is None:
+        raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     parts = _Parts(
         parameters,
         formula,
+        check,
+        outputs,
         tuple(also),
         inputs,
         sizes,
@@ -198,7 +214,7 @@ def of_parameters(
         most,
         budget or _budget(most),
     )
-    return KernelProblem(
+    problem = KernelProblem(
         id=id,
         file=file,
         entry_point=entry_point,
@@ -209,11 +225,17 @@ def of_parameters(
         inputs=parts.inputs,
         oracle=parts.oracle,
         minimal_bytes=parts.minimal_bytes,
+        space=parts.space,
+    )
+    if check is not None:  # looks at all outputs together, and at all of each
+        wide = "" if formula else "the assignment's checker says what is right"
+        return replace(problem, checker=check, wide=wide)
+    return replace(
+        problem,
         unfused=parts.unfused,
         fused=parts.fused,
         slices=parts.slices,
         turning=independence.turning(*parts.example),
-        space=parts.space,
     )
 
 
@@ -277,7 +299,9 @@ class _Parts:
     """The parts of a problem that are written, and what follows from them."""
 
     signature: tuple[Parameter, ...]
-    formula: Formula
+    formula: Formula | None
+    check: Checker | None
+    shapes_of_outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None
     also: tuple[Formula, ...]
     contents: Callable[..., Mapping[str, Content | Number | float]]
     sizes: Mapping[str, Range]
@@ -378,6 +402,8 @@ class _Parts:
 
     def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of the result of each operation; none where one depends on the inputs' numbers."""
+        if self.formula is None:
+            return {}
         with torch.device("meta"), Results() as recorded, suppress(FormulaError):
             self.called(self.formula, self.empty(sizes))
         return {str(number): shape for number, shape in enumerate(recorded.shapes)}
@@ -450,12 +476,41 @@ class _Parts:
     def _shapes_of(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         arguments = self.contents_of(sizes)
         read = {name: content.shape for name, content in arguments.items() if isinstance(content, Content)}
-        derived_names = [array.name for array in self.outputs if array.name not in read]
-        if derived_names:
-            with torch.device("meta"):
-                results = self.called(self.formula, self.empty(sizes))
-            read |= {name: tuple(results[name].shape) for name in derived_names}
-        return read
+        if all(array.name in read for array in self.outputs):
+            return read
+        if self.shapes_of_outputs is None:
+            shapes: Mapping[str, tuple[int, ...]] = {}
+        elif set(inspect.signature(self.shapes_of_outputs).parameters) <= set(sizes):
+            shapes = self.declared(sizes, sizes)
+        else:  # as large as the usual content makes them
+            shapes = self.inputs(Case("example", "", sizes, NORMAL, 1)).outputs
+        return read | self.returned(sizes) | dict(shapes)
+
+    def returned(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+        """The shapes of the outputs that the formula returns; PyTorch takes a millisecond for them."""
+        return self._returned(tuple(sizes.items()))
+
+    @cached_property
+    def _returned(self) -> Callable[[tuple[tuple[str, int], ...]], dict[str, tuple[int, ...]]]:
+        return cache(lambda sizes: self._returned_of(dict(sizes)))
+
+    def _returned_of(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+        if self.formula is None or all(array.role is Role.INOUT for array in self.outputs):
+            return {}
+        with torch.device("meta"):
+            results = self.called(self.formula, self.empty(sizes))
+        return {name: tuple(result.shape) for name, result in results.items()}
+
+    def declared(self, sizes: Sizes, values: Arguments) -> dict[str, tuple[int, ...]]:
+        """The shapes of outputs that ``outputs`` says, from the sizes, arrays and scalars in ``values``."""
+        if self.shapes_of_outputs is None:
+            return {}
+        named = inspect.signature(self.shapes_of_outputs).parameters
+        if unknown := [name for name in named if name not in values]:
+            raise FormulaError(f"outputs asks for {unknown[0]}, which is no size, scalar or input")
+        with explained("outputs", sizes):
+            shapes = dict(self.shapes_of_outputs(**{name: values[name] for name in named}))
+            return {name: tuple(map(int, shape)) for name, shape in shapes.items()}
 
     def empty(self, sizes: Sizes) -> dict[str, Any]:
         """Arguments of the formula, with arrays that have shapes and types but no content."""
@@ -480,7 +535,7 @@ class _Parts:
             number = value
             if isinstance(number, Number):
                 number = number.drawn(random) if random else number.usual
-            scalars[name] = float(np.float32(number)) if types[name] == "float" else number
+            scalars[name] = _of_type(types[name], number)
         return scalars
 
     def inputs(self, case: Case) -> Inputs:
@@ -504,9 +559,17 @@ class _Parts:
             )
             for array, content in contents.items()
         }
-        shapes = self.shapes(case.sizes)
-        outputs = {array.name: shapes[array.name] for array in self.outputs if array.role is Role.OUTPUT}
-        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(arguments, case)})
+        scalars = {**case.sizes, **self.scalars(arguments, case)}
+        shapes = self.returned(case.sizes) | self.declared(case.sizes, {**scalars, **arrays})
+        written = [array.name for array in self.outputs if array.role is Role.OUTPUT]
+        if unknown := [name for name in written if name not in shapes]:
+            raise FormulaError(
+                f"the shape of {unknown[0]} is not known: let the formula return it, or outputs say it, as "
+                f"in outputs=lambda n: {{{unknown[0]!r}: (n,)}}"
+            )
+        if strange := [name for name in shapes if name not in {output.name for output in self.outputs}]:
+            raise FormulaError(f"outputs has {strange[0]}, which is no array that the launcher writes")
+        return Inputs(arrays, {name: shapes[name] for name in written}, scalars)
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
@@ -526,7 +589,8 @@ class _Parts:
         else:
             in_order = (result,) if isinstance(result, torch.Tensor) else result
             outputs = dict(zip(names, in_order, strict=False))
-        if set(outputs) != set(names):
+        some = isinstance(result, Mapping) and self.check is not None
+        if not (set(outputs) <= set(names) if some else set(outputs) == set(names)):
             expected = ", ".join(names)
             raise FormulaError(f"the formula returns {', '.join(outputs)}; the outputs are {expected}")
         return outputs
@@ -571,15 +635,19 @@ class _Parts:
 
     def exact(self, values: Arguments) -> tuple[dict[str, Tensor], float]:
         """The outputs in float64, and how many operations of a right kernel make errors."""
+        assert self.formula is not None
         with Rounding(None) as counter:
             outputs = self.called(self.formula, values)
         return outputs, math.inf if self.also else counter.inexact
 
     def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
         """The formula in float64, and how far a right kernel may be from it."""
+        if self.formula is None:
+            return {}
         values = self.values(inputs)
         exact, inexact = self.exact(values)
-        parts = self.slices if inexact > 1 and case.distribution == NORMAL else ()
+        whole = inexact <= 1 or case.distribution != NORMAL or self.check is not None
+        parts = () if whole else self.slices
         squares = (
             self.sampled(case, inputs, exact)
             if parts and all(_large(case, slices, exact) for slices in parts)
@@ -590,6 +658,7 @@ class _Parts:
                 (_candidate(exact[output.name], squares.get(output.name), output.dtype),)
             )
             for output in self.outputs
+            if output.name in exact
         }
 
     def squares(
@@ -597,7 +666,7 @@ class _Parts:
     ) -> dict[str, Tensor]:
         """The mean square error of each element of the floating-point outputs; none where all are 0."""
         real = {name: value for name, value in exact.items() if value.is_floating_point()}
-        if not real or not inexact:
+        if not real or not inexact or self.formula is None:
             return {}
         programs = [partial(self.inexact, formula, values) for formula in (self.formula, *self.also)]
         if inexact == 1:
@@ -649,6 +718,7 @@ class _Parts:
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
         """The baseline's program: one kernel for each operation of the formula."""
+        assert self.formula is not None
         drawn = self.scalars(self.contents_of(case.sizes), case)
         arguments = {**self.empty(case.sizes), **drawn}
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
@@ -657,12 +727,23 @@ class _Parts:
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""
+        formula = self.formula
+        assert formula is not None
 
         def run() -> object:
             with torch.device(next(iter(arrays.values())).device):
-                return tuple(self.called(self.formula, {**scalars, **arrays}).values())
+                return tuple(self.called(formula, {**scalars, **arrays}).values())
 
         return run
+
+
+def _of_type(ctype: str, number: float) -> int | bool | float:
+    """A number as a scalar of this type holds it."""
+    if ctype == "float":
+        return float(np.float32(number))
+    if ctype == "double":
+        return float(number)
+    return bool(number) if ctype == "bool" else int(number)
 
 
 def _budget(most: int) -> Budget:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from grader.problems.checking import Wrong
     from grader.problems.operations import Operation
 
 MEMORY_GROUP = "memory and concurrency"
@@ -326,6 +327,14 @@ Fused = Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[[], object]]
 """From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
 
 
+Checker = Callable[[Case, Any, Mapping[str, Any]], "str | Wrong"]
+"""Says what is wrong with outputs of which more than one is right; "" where nothing is. See ``checking.py``.
+
+Of a launcher it gets ``Inputs`` and the arrays that it may have written, of a program its ``Run`` and the
+content of files.
+"""
+
+
 def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
@@ -348,6 +357,8 @@ class Problem:
         oracle: what is right for those inputs, per output.
         bugs: typical wrong formulas; the key says in a student's words what is wrong, the diagnosis shows it.
         terms: of outputs that are sums over the rows of the inputs, by name: [rows, *shape of the output].
+        checker: looks at the outputs once all that the oracle expects is right; None where the oracle says
+            everything. Outputs that the oracle does not know are the checker's alone.
     """
 
     id: str
@@ -359,6 +370,7 @@ class Problem:
     oracle: Oracle
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     terms: Bug = _no_terms
+    checker: Checker | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
