@@ -58,7 +58,7 @@ from grader.problems import bounds, independence
 from grader.problems.aten import Results
 from grader.problems.contents import HUGE, IN_GRIDS, NORMAL, SCALED, Content, Number
 from grader.problems.distributions import build_cases, generator
-from grader.problems.dtypes import DTYPES
+from grader.problems.dtypes import DTYPES, VECTORS
 from grader.problems.explained import FormulaError, explained
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
@@ -101,9 +101,9 @@ _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
 _CONTENTS = (Content, Number, int, float, np.number)
 _CTYPES = {
-    "int": "int",
-    "long long": "long",
-    "long": "long",
+    **dict.fromkeys(("int", "int32_t", "unsigned int", "unsigned", "uint32_t"), "int"),
+    **dict.fromkeys(("long", "long long", "int64_t", "size_t", "unsigned long long", "uint64_t"), "long"),
+    **dict.fromkeys(("char", "signed char", "unsigned char", "short", "unsigned short"), "int"),
     "bool": "bool",
     "float": "float",
     "double": "double",
@@ -474,6 +474,25 @@ class _Parts:
         return cache(lambda sizes: self._shapes_of(dict(sizes)))
 
     def _shapes_of(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
+        shapes = self.shapes_as_written(sizes)
+        if unknown := [output.name for output in self.outputs if output.name not in shapes]:
+            raise FormulaError(
+                f"the shape of {unknown[0]} is not known: let the formula return it, or outputs say it, as "
+                f"in outputs=lambda n: {{{unknown[0]!r}: (n,)}}"
+            )
+        if strange := [name for name in shapes if name not in {array.name for array in self.arrays}]:
+            raise FormulaError(f"outputs has {strange[0]}, which is no array that the launcher writes")
+        for array in self.arrays:
+            lanes = VECTORS[array.vector][1] if array.vector else 0
+            if lanes and shapes[array.name][-1:] != (lanes,):
+                raise FormulaError(
+                    f"{array.name} holds {array.vector}, and its shape is {shapes[array.name]}: the last "
+                    f"axis is that of their {lanes} numbers, as in real(n, {lanes})"
+                )
+        return shapes
+
+    def shapes_as_written(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
+        """The shape of each array that the contents, the formula or ``outputs`` say."""
         arguments = self.contents_of(sizes)
         read = {name: content.shape for name, content in arguments.items() if isinstance(content, Content)}
         if all(array.name in read for array in self.outputs):
@@ -516,7 +535,9 @@ class _Parts:
         """Arguments of the formula, with arrays that have shapes and types but no content."""
         arguments = self.contents_of(sizes)
         arrays = {
-            array.name: torch.empty(content.shape, dtype=getattr(torch, array.dtype), device="meta")
+            array.name: torch.empty(
+                content.shape, dtype=getattr(torch, DTYPES[array.dtype].tensor), device="meta"
+            )
             for array in self.arrays
             if isinstance(content := arguments.get(array.name), Content)
         }
@@ -562,14 +583,7 @@ class _Parts:
         scalars = {**case.sizes, **self.scalars(arguments, case)}
         shapes = self.returned(case.sizes) | self.declared(case.sizes, {**scalars, **arrays})
         written = [array.name for array in self.outputs if array.role is Role.OUTPUT]
-        if unknown := [name for name in written if name not in shapes]:
-            raise FormulaError(
-                f"the shape of {unknown[0]} is not known: let the formula return it, or outputs say it, as "
-                f"in outputs=lambda n: {{{unknown[0]!r}: (n,)}}"
-            )
-        if strange := [name for name in shapes if name not in {output.name for output in self.outputs}]:
-            raise FormulaError(f"outputs has {strange[0]}, which is no array that the launcher writes")
-        return Inputs(arrays, {name: shapes[name] for name in written}, scalars)
+        return Inputs(arrays, {name: shapes[name] for name in written if name in shapes}, scalars)
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
@@ -704,7 +718,8 @@ class _Parts:
         for array in self.arrays:
             data = inputs.arrays.get(array.name)
             if data is not None:
-                tensor = _copied(data, exact=DTYPES[array.dtype].exact)
+                dtype = DTYPES[array.dtype]
+                tensor = _copied(data.astype(dtype.wider) if dtype.wider else data, exact=dtype.exact)
                 wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
         return wide
 
@@ -722,8 +737,9 @@ class _Parts:
         drawn = self.scalars(self.contents_of(case.sizes), case)
         arguments = {**self.empty(case.sizes), **drawn}
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
-        types = {output.name: output.dtype for output in self.outputs}
-        return traced(partial(self.called, self.formula, arguments), arrays, types)
+        types = {array.name: array.dtype for array in self.arrays}
+        outputs = {output.name: output.dtype for output in self.outputs}
+        return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""
@@ -809,7 +825,12 @@ def _parameter(text: str) -> Parameter:
         if ctype not in _CTYPES:
             raise FormulaError(f"{name}: a scalar is {', '.join(_CTYPES)}, not {ctype}")
         return ScalarParameter(name, _CTYPES[ctype])
-    dtype = next((dtype.name for dtype in DTYPES.values() if ctype in dtype.spellings), None)
-    if dtype is None:
-        raise FormulaError(f"{name}: no array has elements of type {ctype}")
-    return ArrayParameter(name, Role.INPUT if const else Role.OUTPUT, dtype)
+    role = Role.INPUT if const else Role.OUTPUT
+    if ctype in VECTORS:
+        dtype, _ = VECTORS[ctype]
+        return ArrayParameter(name, role, dtype, vector=ctype)
+    for known in DTYPES.values():
+        if ctype in known.spellings:
+            return ArrayParameter(name, role, known.name)
+    known_types = ", ".join([*(known.spellings[0] for known in DTYPES.values()), "float4 and its like"])
+    raise FormulaError(f"{name}: no array has elements of type {ctype}; there are {known_types}")

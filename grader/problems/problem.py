@@ -49,6 +49,8 @@ class ArrayParameter:
         name: of the parameter.
         role: what the launcher may do with it.
         dtype: of the elements; ``grader.problems.dtypes`` has the names. Or ``ANY_TYPE``.
+        vector: CUDA's vector that the launcher takes them in, such as ``float4``, of which each is the last
+            axis; "" for single elements.
         optional: whether a launcher may lack it, as no formula needs it.
         other_names: further names that launchers give it.
     """
@@ -58,6 +60,12 @@ class ArrayParameter:
     dtype: str = "float32"
     optional: bool = False
     other_names: tuple[str, ...] = ()
+    vector: str = ""
+
+    @property
+    def spelling(self) -> str:
+        """What C++ calls the elements that it points to."""
+        return self.vector or DTYPES[self.dtype].spellings[0]
 
 
 @dataclass(frozen=True)
