@@ -74,6 +74,7 @@ from grader.problems.problem import (
     ScalarParameter,
     Space,
     StreamParameter,
+    fitted,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
 from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
@@ -199,6 +200,11 @@ def of_parameters(
     """
     if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
         raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
+    for name, limits in sizes.items():
+        if limits.at_most and limits.at_most not in sizes:
+            raise FormulaError(
+                f"{name} is at most {limits.at_most}, which is no size: there are {', '.join(sizes)}"
+            )
     if formula is None and check is None:
         raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     parts = _Parts(
@@ -330,8 +336,24 @@ class _Parts:
 
     @cached_property
     def least(self) -> Sizes:
-        """The smallest value of each size."""
-        return {name: limits.nearest(limits.low) for name, limits in self.sizes.items()}
+        """The smallest value of each size; larger, where another size must not be above it."""
+        smallest = {name: limits.nearest(limits.low) for name, limits in self.sizes.items()}
+        return fitted(self.sizes, smallest, ())
+
+    @cached_property
+    def roomy(self) -> Sizes:
+        """Small sizes, of which each may grow a little: those that others must not be above are larger."""
+        sizes = dict(self.least)
+        for _ in self.bounding:
+            for name in self.bounding:
+                below = [sizes[other] for other, limits in self.sizes.items() if limits.at_most == name]
+                sizes[name] = max(sizes[name], self.sizes[name].nearest(max(below) + 2 * FEW))
+        return sizes
+
+    @cached_property
+    def bounding(self) -> tuple[str, ...]:
+        """The sizes that others must not be above."""
+        return tuple(dict.fromkeys(limits.at_most for limits in self.sizes.values() if limits.at_most))
 
     def contents_of(self, sizes: Sizes) -> Mapping[str, Content | Number | float]:
         """Contents and other scalars for those sizes that they depend on."""
@@ -409,12 +431,13 @@ class _Parts:
         return {str(number): shape for number, shape in enumerate(recorded.shapes)}
 
     def _growing(self, shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]) -> list[_Growing]:
-        least = shapes(self.least)
-        more = {size: limits.nearest(self.least[size] + FEW) for size, limits in self.sizes.items()}
+        begin = self.roomy
+        least = shapes(begin)
+        more = {size: limits.nearest(begin[size] + FEW) for size, limits in self.sizes.items()}
         longer = {
-            size: (value - self.least[size], shapes({**self.least, size: value}))
+            size: (value - begin[size], shapes({**begin, size: value}))
             for size, value in more.items()
-            if value > self.least[size]
+            if value > begin[size]
         }
 
         def line(name: str, axis: int, length: int) -> tuple[float, tuple[tuple[str, float], ...]]:
@@ -423,7 +446,7 @@ class _Parts:
                 for size, (by, other) in longer.items()
                 if len(other[name]) > axis and (slope := (other[name][axis] - length) / by)
             )
-            return length - sum(slope * self.least[size] for size, slope in slopes), slopes
+            return length - sum(slope * begin[size] for size, slope in slopes), slopes
 
         return [
             _Growing(tuple(line(name, axis, length) for axis, length in enumerate(shape)))
@@ -437,8 +460,9 @@ class _Parts:
         return tuple(scalar.name for scalar in self.scalar_parameters if self.loose(scalar.name))
 
     def case(self, group: str, sizes: Sizes, distribution: str, seed: int) -> Case:
-        """A case of these sizes."""
-        (case,) = build_cases(seed, [(group, {name: sizes[name] for name in self.sizes}, distribution)])
+        """A case of these sizes, lowered where one is above another that it must not be above."""
+        row = group, fitted(self.sizes, {name: sizes[name] for name in self.sizes}), distribution
+        (case,) = build_cases(seed, [row])
         return suited(case, self.sizes, self.passed, self.about)
 
     def cases(self, seed: int) -> tuple[Case, ...]:
@@ -456,10 +480,10 @@ class _Parts:
 
     def loose(self, size: str) -> bool:
         """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
-        if size not in self.sizes:
+        if size not in self.sizes or size in self.bounding:
             return False
-        longer = {**self.least, size: self.sizes[size].nearest(self.least[size] + 1)}
-        return self.below(self.least) == self.below(longer)
+        longer = {**self.roomy, size: self.sizes[size].nearest(self.roomy[size] + 1)}
+        return self.below(self.roomy) == self.below(longer)
 
     def below(self, sizes: Sizes) -> list[int]:
         """For each input array, the number that all its elements stay below."""
@@ -617,11 +641,13 @@ class _Parts:
         sizes = {
             name: limits.nearest(FEW + number) for number, (name, limits) in enumerate(self.sizes.items())
         }
+        sizes = fitted(self.sizes, sizes, ())
         steps = {name: limits.multiple_of for name, limits in self.sizes.items()}
         loose = [
             name
             for name, limits in self.sizes.items()
             if limits.multiple_of == 1 and limits.high > limits.low
+            if not limits.at_most and name not in self.bounding
         ]
         axes = independence.axes(self.shapes, sizes, steps, loose)
 
@@ -638,7 +664,8 @@ class _Parts:
         def long(size: str, sizes: Sizes) -> Inputs:
             few = {name: self.sizes[name].nearest(FEW) for name in axes}
             longest = {size: self.sizes[size].nearest(independence.PLACES)}
-            return self.inputs(Case("example", "", {**self.least, **sizes, **few, **longest}, NORMAL, 1))
+            all_sizes = fitted(self.sizes, {**self.least, **sizes, **few, **longest}, longest)
+            return self.inputs(Case("example", "", all_sizes, NORMAL, 1))
 
         fewest = {name: self.least[name] for name in axes if self.loose(name)}
         return independence.slices(inputs, axes, outputs, fewest, long)

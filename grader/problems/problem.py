@@ -114,13 +114,15 @@ class Case:
 class Range:
     """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``.
 
-    A GPU alone gets further, up to ``end`` where there is one.
+    A GPU alone gets further, up to ``end`` where there is one. With ``at_most`` it is never larger than the
+    size of that name.
     """
 
     low: int
     high: int
     multiple_of: int = 1
     end: int = 0
+    at_most: str = ""
 
     def __post_init__(self) -> None:
         """Refuse one that holds no value."""
@@ -146,6 +148,31 @@ class Range:
 
     def __contains__(self, value: int) -> bool:
         return self.low <= value <= self.high and value % self.multiple_of == 0
+
+
+def fitted(
+    ranges: Mapping[str, Range], sizes: Mapping[str, int], kept: Collection[str] | None = None
+) -> dict[str, int]:
+    """``sizes`` in which none is above the one that its range names in ``at_most``.
+
+    Args:
+        ranges: by size.
+        sizes: some, with all those of ``ranges``.
+        kept: the sizes that do not grow. The others grow to what the smaller ones need; where one cannot, the
+            smaller ones are lowered. Without this none grows, but to the least that the others can be.
+    """
+    fitting = dict(sizes)
+    bound = [(name, limits.at_most) for name, limits in ranges.items() if limits.at_most]
+    for _ in bound:  # as many times as a chain may be long
+        for name, above in bound:
+            if fitting[name] > fitting[above] and kept is not None and above not in kept:
+                fitting[above] = ranges[above].nearest(fitting[name])
+    for _ in bound:
+        for name, above in bound:
+            if fitting[name] > fitting[above]:
+                fitting[name] = ranges[name].within(fitting[above])
+                fitting[above] = max(fitting[above], ranges[above].nearest(fitting[name]))
+    return fitting
 
 
 @dataclass(frozen=True)
@@ -203,12 +230,14 @@ class Space:
 
     @property
     def least(self) -> Mapping[str, int]:
-        """The smallest value of each size."""
-        return {name: limits.nearest(limits.low) for name, limits in self.ranges.items()}
+        """The smallest value of each size; larger, where another size must not be above it."""
+        smallest = {name: limits.nearest(limits.low) for name, limits in self.ranges.items()}
+        return fitted(self.ranges, smallest, ())
 
     def legal(self, sizes: Mapping[str, int], distribution: str) -> bool:
         """Whether the problem may have inputs of these sizes and that distribution."""
         within = all(sizes[name] in limits for name, limits in self.ranges.items())
+        within = within and fitted(self.ranges, sizes) == dict(sizes)
         return within and distribution in self.distributions and self.allows(sizes, distribution)
 
 

@@ -364,6 +364,7 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
             {"launcher": "f(float4* y, const float* x, int n)"},
             r"y holds float4, and its shape is \(37,\)",
         ),
+        ({"sizes": {"n": Range(1, 9, at_most="m")}}, "n is at most m, which is no size: there are n"),
         ({"formula": None}, "there is neither a formula nor a check"),
         ({"outputs": lambda n: {"z": (n,)}}, "outputs has z, which is no array that the launcher writes"),
         (

@@ -28,5 +28,5 @@ PROBLEM = problem(
     check=check,
     inputs=lambda rows, n: {"x": real(rows, n)},
     outputs=lambda rows, k: {"index": (rows, k)},
-    sizes={"rows": Range(1, 16), "n": Range(32, 512), "k": Range(1, 32)},
+    sizes={"rows": Range(1, 16), "n": Range(1, 512), "k": Range(1, 64, at_most="n")},
 )
