@@ -241,7 +241,7 @@ def of_parameters(
         unfused=parts.unfused,
         fused=parts.fused,
         slices=parts.slices,
-        turning=independence.turning(*parts.example),
+        turning=() if parts.fixed else independence.turning(*parts.example),
     )
 
 
@@ -349,6 +349,12 @@ class _Parts:
                 below = [sizes[other] for other, limits in self.sizes.items() if limits.at_most == name]
                 sizes[name] = max(sizes[name], self.sizes[name].nearest(max(below) + 2 * FEW))
         return sizes
+
+    @property
+    def fixed(self) -> bool:
+        """Whether elements of an array belong where they are."""
+        contents = self.contents_of(self.least).values()
+        return any(isinstance(content, Content) and content.fixed for content in contents)
 
     @cached_property
     def bounding(self) -> tuple[str, ...]:
@@ -480,7 +486,7 @@ class _Parts:
 
     def loose(self, size: str) -> bool:
         """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
-        if size not in self.sizes or size in self.bounding:
+        if size not in self.sizes or size in self.bounding or self.fixed:
             return False
         longer = {**self.roomy, size: self.sizes[size].nearest(self.roomy[size] + 1)}
         return self.below(self.roomy) == self.below(longer)
@@ -518,7 +524,12 @@ class _Parts:
     def shapes_as_written(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of each array that the contents, the formula or ``outputs`` say."""
         arguments = self.contents_of(sizes)
-        read = {name: content.shape for name, content in arguments.items() if isinstance(content, Content)}
+        arrays = {array.name for array in self.arrays}
+        read = {
+            name: content.shape
+            for name, content in arguments.items()
+            if isinstance(content, Content) and name in arrays
+        }
         if all(array.name in read for array in self.outputs):
             return read
         if self.shapes_of_outputs is None:
@@ -565,7 +576,9 @@ class _Parts:
             for array in self.arrays
             if isinstance(content := arguments.get(array.name), Content)
         }
-        return {**sizes, **self.scalars(arguments), **arrays}
+        usual = Case("example", "", sizes, NORMAL, 1)
+        _, numbers = self.drawn_together(generator(usual.seed), arguments, usual)
+        return {**sizes, **self.scalars(arguments), **numbers, **arrays}
 
     def scalars(
         self, arguments: Mapping[str, Content | Number | float], case: Case | None = None
@@ -596,18 +609,37 @@ class _Parts:
             for array, content in contents.items()
             if case.distribution in content.draws(array.dtype)
         }
+        linked, numbers = self.drawn_together(random, arguments, case)
         arrays = {
-            array.name: content.drawn(
+            array.name: linked[array.name].astype(DTYPES[array.dtype].storage)
+            if array.name in linked
+            else content.drawn(
                 random,
                 array.dtype,
                 case.distribution if dimensions.get(array) == max(dimensions.values()) else NORMAL,
             )
             for array, content in contents.items()
         }
-        scalars = {**case.sizes, **self.scalars(arguments, case)}
+        scalars = {**case.sizes, **self.scalars(arguments, case), **numbers}
         shapes = self.returned(case.sizes) | self.declared(case.sizes, {**scalars, **arrays})
         written = [array.name for array in self.outputs if array.role is Role.OUTPUT]
         return Inputs(arrays, {name: shapes[name] for name in written if name in shapes}, scalars)
+
+    def drawn_together(
+        self,
+        random: np.random.Generator,
+        arguments: Mapping[str, Content | Number | float],
+        case: Case,
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, int | bool | float]]:
+        """The arrays that are drawn together with others, and the scalars that follow from these."""
+        linked = [value.linked for value in arguments.values() if isinstance(value, Content) and value.linked]
+        drawn: dict[str, NDArray[Any]] = {}
+        with explained("inputs", case.sizes):
+            for draws in {id(draws): draws for draws in linked}.values():
+                drawn |= draws.drawn(random, case.distribution)
+        types = {scalar.name: scalar.ctype for scalar in self.scalar_parameters}
+        numbers = {name: _of_type(types[name], drawn.pop(name).item()) for name in types if name in drawn}
+        return drawn, numbers
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
@@ -659,6 +691,8 @@ class _Parts:
     @cached_property
     def slices(self) -> tuple[Slices, ...]:
         """The parts of the outputs that can be computed from parts of the inputs."""
+        if self.fixed:  # a part of what belongs together may be no input
+            return ()
         inputs, axes, outputs = self.example
 
         def long(size: str, sizes: Sizes) -> Inputs:
