@@ -12,7 +12,13 @@ from grader.soundness.check import check
 
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 
+ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).with_name("several_answers")
+
+
+def test_the_documentation_shows_a_problem_that_is_tried() -> None:
+    text = (ROOT / "docs" / "checkers.md").read_text()
+    assert (FOLDER / "problems" / "top_k.py").read_text() in text
 
 
 @pytest.mark.long
