@@ -205,8 +205,13 @@ VECTORS = {
     for dtype in DTYPES.values()
     if dtype.vectors
     for lanes in (2, 3, 4)
-} | {"__half2": ("float16", 2), "half2": ("float16", 2), "__nv_bfloat162": ("bfloat16", 2)}
-"""CUDA's vectors: the type of their elements, which lie behind each other, and how many they have."""
+} | {
+    **dict.fromkeys(("__half2", "half2"), ("float16", 2)),
+    **dict.fromkeys(("__nv_bfloat162", "nv_bfloat162"), ("bfloat16", 2)),
+    **dict.fromkeys(("cuComplex", "cuFloatComplex"), ("float32", 2)),
+    "cuDoubleComplex": ("float64", 2),
+}
+"""CUDA's vectors, and complex numbers: the type of their elements, and how many lie behind each other."""
 
 _WORDS = {1: 0xF0F0F0F0, 2: 0xFFF0FFF0, 4: 0xFFF00000, 8: 0xFFF00000}
 """The bits that poison has set in each word of 32 bits, by the size of an element; the others are random."""

@@ -205,6 +205,8 @@ def of_parameters(
             raise FormulaError(
                 f"{name} is at most {limits.at_most}, which is no size: there are {', '.join(sizes)}"
             )
+    if all(limits.at_most for limits in sizes.values()) and sizes:
+        raise FormulaError("each size is at most another one: one of them has to be free")
     if formula is None and check is None:
         raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     parts = _Parts(

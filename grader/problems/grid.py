@@ -316,11 +316,15 @@ class _Grid:
     def _possible(self, sizes: Sizes, name: str, most: int) -> list[int]:
         """The octaves of a size that keep the inputs within so many elements; at least the lowest one."""
         limits, octaves = self._space.ranges[name], self._corners.octaves[name]
+        above = sizes[limits.at_most] if limits.at_most else limits.last
         return [
             number
             for number in octaves
             if number == octaves[0]
-            or self._corners.elements({**sizes, name: in_octave(limits, number)[0]}) <= most
+            or (
+                in_octave(limits, number)[0] <= above
+                and self._corners.elements({**sizes, name: in_octave(limits, number)[0]}) <= most
+            )
         ]
 
     def _parts(self, product: str, number: int) -> dict[str, int]:

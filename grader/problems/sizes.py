@@ -82,17 +82,22 @@ def suited(
 
 
 def _every(ranges: Mapping[str, Range], value: int) -> dict[str, int]:
-    """All sizes at the same value, or near it."""
-    return fitted(ranges, {name: limits.nearest(value) for name, limits in ranges.items()}, ())
+    """All sizes at the same value, or near it; those that are at most another one at half of it."""
+    sizes = {name: limits.nearest(value // 2 if limits.at_most else value) for name, limits in ranges.items()}
+    return fitted(ranges, sizes, ())
 
 
 def _rows(seed: int, ranges: Mapping[str, Range], distributions: Sequence[str]) -> Iterator[Row]:
     draw = generator(seed)
 
     def at(sizes: Sizes, name: str, value: int) -> dict[str, int]:
-        return fitted(ranges, {**sizes, name: ranges[name].nearest(value)}, (name,))
+        """Twice as much of what ``name`` is at most: where both are equal, many mistakes do not show."""
+        varied, above = ranges[name].nearest(value), ranges[name].at_most
+        twice = {above: max(sizes[above], ranges[above].nearest(2 * varied))} if above else {}
+        return fitted(ranges, {**sizes, **twice, name: varied}, (name,))
 
-    usual, middle, last = _every(ranges, _USUAL), _every(ranges, _MIDDLE), list(ranges)[-1]
+    usual, middle = _every(ranges, _USUAL), _every(ranges, _MIDDLE)
+    last = [name for name, limits in ranges.items() if not limits.at_most][-1]
     for sizes in (middle, at(usual, last, _LONG)):
         yield STREAMS, sizes, NORMAL
     for name, limits in ranges.items():

@@ -258,6 +258,14 @@ FORMULAS = {
             },
         ),
         _problem(
+            "complex_product",
+            "cuComplex* z, const cuComplex* x, const cuComplex* y, int n",
+            lambda x, y: torch.stack(
+                [x[:, 0] * y[:, 0] - x[:, 1] * y[:, 1], x[:, 0] * y[:, 1] + x[:, 1] * y[:, 0]], 1
+            ),
+            lambda n: {"x": real(n, 2), "y": real(n, 2)},
+        ),
+        _problem(
             "directions",
             "float3* y, const float4* x, int n",
             lambda x: x[:, :3] * torch.rsqrt((x * x).sum(1, keepdim=True) + 1.0),

@@ -365,6 +365,7 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
             r"y holds float4, and its shape is \(37,\)",
         ),
         ({"sizes": {"n": Range(1, 9, at_most="m")}}, "n is at most m, which is no size: there are n"),
+        ({"sizes": {"n": Range(1, 9, at_most="n")}}, "each size is at most another one"),
         ({"formula": None}, "there is neither a formula nor a check"),
         ({"outputs": lambda n: {"z": (n,)}}, "outputs has z, which is no array that the launcher writes"),
         (

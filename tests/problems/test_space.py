@@ -7,7 +7,7 @@ import pytest
 from spaces import PROBLEMS, space_of
 
 from grader.problems import grid
-from grader.problems.contents import real
+from grader.problems.contents import IN_GRIDS, real
 from grader.problems.formula import problem
 from grader.problems.problem import Range, fitted
 
@@ -72,7 +72,17 @@ def test_a_size_that_is_at_most_another_one_is_so_in_every_case() -> None:
             assert queued["k"] <= queued["n"]
         sizes = [case.sizes for case in asked.cases(seed)]
         assert {300} <= {of_case["k"] for of_case in sizes}
-        assert any(of_case["k"] == of_case["n"] for of_case in sizes)
+        equal = sum(of_case["k"] == of_case["n"] for of_case in sizes)
+        assert 0 < equal < len(sizes) / 4  # any order of all numbers would be right there
+        for distribution in asked.space.distributions[1:]:
+            assert (
+                any(
+                    case.sizes["k"] < case.sizes["n"]
+                    for case in asked.cases(seed)
+                    if case.group == distribution
+                )
+                or distribution in IN_GRIDS
+            )
     pairs = grid.required(asked.space)
     assert grid.missing(asked.space, asked.cases(1)) == []
     assert (("n", 5), ("k", 5)) in pairs
