@@ -314,13 +314,15 @@ def reference(examination: Examination, first: Record) -> Iterator[Row]:
                 lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
             used[result.id] = max(used[result.id], _most_used(result))
     for name, most in used.items():
-        text = lost.get(name, _full_marks(examination.seeds, *most))
+        checked = examination.assignment.problems[name].checker is not None
+        text = lost.get(name, _full_marks(examination.seeds, *most, checked=checked))
         yield Row(f"reference: {name}", name not in lost, text)
 
 
-def _full_marks(seeds: int, share: float, where: str) -> str:
+def _full_marks(seeds: int, share: float, where: str, *, checked: bool = False) -> str:
     """The text about a reference that is right: how much of a bound its outputs use at most, and where."""
-    bound = f"uses at most {share:.0%} of a bound ({where})" if where else "its outputs are exact"
+    unbounded = "its checker finds nothing wrong" if checked else "its outputs are exact"
+    bound = f"uses at most {share:.0%} of a bound ({where})" if where else unbounded
     return f"full marks, seeds: {seeds}; {bound}"
 
 
