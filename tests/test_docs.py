@@ -19,6 +19,7 @@ from first_assignment import MUTANTS, VARIANTS
 
 import grader
 from grader.assignments.rules import (
+    Band,
     Deadline,
     Demand,
     Hidden,
@@ -65,9 +66,17 @@ def test_named_commands_and_options_exist(page: Path) -> None:
         assert set(re.findall(r"(?<!\S)--[\w-]+", ours)) <= known, f"grader {name}{ours}"
 
 
+REFERENCE = ROOT / "docs" / "site" / "reference.py"
+
+
+def test_the_page_of_the_keys_is_that_of_the_code() -> None:
+    made = runpy.run_path(str(REFERENCE))
+    assert made["KEYS"].read_text() == made["keys"](), "run: python docs/site/reference.py"
+
+
 def test_every_command_option_and_key_is_in_the_reference() -> None:
-    pytest.importorskip("mkdocs")
-    pages = runpy.run_path(str(ROOT / "docs" / "site" / "reference.py"))["pages"]()
+    made = runpy.run_path(str(REFERENCE))
+    pages, keys_page = made["pages"](), made["KEYS"].read_text()
     for name, command in commands.commands.items():
         parts = command.commands.items() if isinstance(command, click.Group) else [("", command)]
         for part, one in parts:
@@ -76,8 +85,19 @@ def test_every_command_option_and_key_is_in_the_reference() -> None:
                 option for option in one.params if isinstance(option, click.Option) and not option.hidden
             ]
             assert not [option for option in shown if option.opts[0] not in pages["command-line"]]
-    for model in (Rules, ProblemPoints, ProgramTable, Step, Demand, WorkLimits, Deadline, Hidden, Waiver):
-        assert not [name for name in model.model_fields if f"| `{name}` |" not in pages["assignment-toml"]]
+    for model in (
+        Rules,
+        ProblemPoints,
+        ProgramTable,
+        Step,
+        Band,
+        Demand,
+        WorkLimits,
+        Deadline,
+        Hidden,
+        Waiver,
+    ):
+        assert not [name for name in model.model_fields if f"| `{name}` |" not in keys_page]
     kinds = Record.model_json_schema()["$defs"].values()
     named = {f"## {kind['title']}" for kind in kinds if kind["type"] == "object"}
     assert named <= set(pages["record"].splitlines())

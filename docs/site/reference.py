@@ -1,16 +1,23 @@
-"""Pages of the documentation that are made from the code: a hook of MkDocs, which adds them to the site."""
+"""Pages of the documentation that are made from the code: a hook of MkDocs, which adds them to the site.
+
+The keys of assignment.toml are wanted without the site, too: ``python docs/site/reference.py`` writes that
+page into ``docs``, and a test holds that it is up to date.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import click
-from mkdocs.structure.files import File
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from grader.assignments.rules import (
+    Band,
     Deadline,
     Demand,
     Hidden,
@@ -34,8 +41,14 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 
+KEYS = Path(__file__).parents[1] / "assignment_toml.md"
+"""The page with the keys of assignment.toml."""
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 - one page is made without MkDocs
+
     for name, text in pages().items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     return files
@@ -45,7 +58,6 @@ def pages() -> Mapping[str, str]:
     """The text of each page by its name."""
     return {
         "command-line": "\n".join(_command_line()),
-        "assignment-toml": "\n".join(_assignment_toml()),
         "record": "\n".join(_record()),
     }
 
@@ -74,17 +86,23 @@ def _commands(group: click.Group, path: str) -> Iterator[str]:
         yield from _table(("Option", "Does"), [(f"`{one[0]}`", _plain(one[1])) for one in records if one])
 
 
+def keys() -> str:
+    """The text of the page ``KEYS``."""
+    return "\n".join(_assignment_toml())
+
+
 def _assignment_toml() -> Iterator[str]:
-    yield "# assignment.toml\n"
+    yield "# assignment.toml: every key\n"
     yield (
-        "Any other key is refused, with the nearest one that exists. [Assignments](../assignments.md) says "
-        "what else lies in the folder.\n"
+        "Any other key is refused, with the nearest one that exists. [Assignments](assignments.md) says what "
+        "else lies in the folder, and shows the keys in use. This page is made from the code.\n"
     )
     tables: tuple[tuple[str, type[BaseModel]], ...] = (
         ("The top of the file", Rules),
         ("[[problems]]", ProblemPoints),
         ("[problems.program]", ProgramTable),
         ("[[problems.steps]]", Step),
+        ("[[problems.bands]]", Band),
         ("[[problems.demands]]", Demand),
         ("[limits]", WorkLimits),
         ("[deadline]", Deadline),
@@ -93,7 +111,42 @@ def _assignment_toml() -> Iterator[str]:
     )
     for title, model in tables:
         yield f"## {title}\n"
-        yield from _fields(model)
+        rows = [
+            (f"`{name}`", _in_toml(field.annotation), _toml_default(field), _plain(field.description or ""))
+            for name, field in model.model_fields.items()
+        ]
+        yield from _table(("Key", "Type", "Without it", "Meaning"), rows)
+
+
+_IN_TOML = {str: "text", int: "integer", float: "number", bool: "true or false", datetime: "date and time"}
+
+
+def _in_toml(kind: Any) -> str:  # noqa: ANN401 - an annotation
+    """What TOML calls a type of Python."""
+    origin, parts = get_origin(kind), [part for part in get_args(kind) if part is not type(None)]
+    if origin is Literal:
+        return " or ".join(f"`{_toml(part)}`" for part in parts)
+    if origin is dict:
+        return f"table: {_in_toml(parts[1])} by {'name' if parts[0] is str else _in_toml(parts[0])}"
+    if origin is tuple:
+        return f"list: {_in_toml(parts[0])}"
+    if origin is Annotated or parts:
+        return _in_toml(parts[0])
+    return _IN_TOML.get(kind) or ("table" if issubclass(kind, BaseModel) else "date and time")
+
+
+def _toml_default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "has to be there"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return "" if default is None or isinstance(default, BaseModel) else f"`{_toml(default)}`"
+
+
+def _toml(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)
 
 
 def _record() -> Iterator[str]:
@@ -154,7 +207,8 @@ def _kind(field: FieldInfo) -> str:
         "grader.records.verdict.",
     ):
         name = name.replace(prefix, "")
-    return f"`{name}`"
+    escaped = name.replace("|", r"\|")
+    return f"`{escaped}`"
 
 
 def _default(field: FieldInfo) -> str:
@@ -174,3 +228,7 @@ def _plain(text: str) -> str:
     """Words in one line, in which nothing is markup."""
     words = " ".join(text.replace("\b", "").split())
     return words.replace("<", "&lt;").replace("*", r"\*").replace("|", r"\|")
+
+
+if __name__ == "__main__":
+    KEYS.write_text(keys(), encoding="utf-8")

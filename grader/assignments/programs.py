@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.rules import ProgramTable
-    from grader.problems.program import Checker, ProgramProblem, Run
+    from grader.problems.problem import Checker
+    from grader.problems.program import ProgramProblem, Run
 
 _WARNINGS_ARE_ERRORS = ("-Werror", "all-warnings")
 

@@ -13,7 +13,7 @@ constexpr int THREADS = 256;
 constexpr int TILE = 16;
 constexpr int MOST_OPERANDS = 3;
 
-enum Dtype { FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, BOOL };
+enum Dtype { FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, BOOL, INT8, INT16, UINT16, UINT32, UINT64 };
 enum Compute { IN_FLOAT, IN_DOUBLE, IN_INTEGER };
 
 using Integer = long long;
@@ -50,6 +50,11 @@ __device__ Number loaded(const View& view, Integer at) {
     case FLOAT64: return static_cast<Number>(static_cast<const double*>(view.data)[at]);
     case INT32: return static_cast<Number>(static_cast<const int*>(view.data)[at]);
     case INT64: return static_cast<Number>(static_cast<const Integer*>(view.data)[at]);
+    case INT8: return static_cast<Number>(static_cast<const signed char*>(view.data)[at]);
+    case INT16: return static_cast<Number>(static_cast<const short*>(view.data)[at]);
+    case UINT16: return static_cast<Number>(static_cast<const unsigned short*>(view.data)[at]);
+    case UINT32: return static_cast<Number>(static_cast<const unsigned*>(view.data)[at]);
+    case UINT64: return static_cast<Number>(static_cast<const unsigned long long*>(view.data)[at]);
     default: return static_cast<Number>(static_cast<const unsigned char*>(view.data)[at]);
   }
 }
@@ -64,6 +69,11 @@ __device__ void store(const View& view, Integer at, Number value) {
     case INT32: static_cast<int*>(view.data)[at] = static_cast<int>(static_cast<Integer>(value)); break;
     case INT64: static_cast<Integer*>(view.data)[at] = static_cast<Integer>(value); break;
     case UINT8: static_cast<unsigned char*>(view.data)[at] = static_cast<Integer>(value); break;
+    case INT8: static_cast<signed char*>(view.data)[at] = static_cast<Integer>(value); break;
+    case INT16: static_cast<short*>(view.data)[at] = static_cast<Integer>(value); break;
+    case UINT16: static_cast<unsigned short*>(view.data)[at] = static_cast<Integer>(value); break;
+    case UINT32: static_cast<unsigned*>(view.data)[at] = static_cast<Integer>(value); break;
+    case UINT64: static_cast<unsigned long long*>(view.data)[at] = static_cast<Integer>(value); break;
     default: static_cast<unsigned char*>(view.data)[at] = value != 0; break;
   }
 }

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from grader.problems.distributions import side_by_side, standard_normal
 from grader.problems.dtypes import DTYPES
+from grader.problems.explained import FormulaError
 
 NORMAL = "normal"
 OFFSET, HUGE, ZEROS, TINY = "large offset", "one huge element", "zeros", "tiny numbers"
@@ -25,15 +26,43 @@ EVEN, LONG, LARGE = "segments of one length", "one long segment", "large numbers
 SIGNED, NEGATIVE_ZEROS = "zeros of both signs", "negative zeros"
 SUBNORMAL, REPEATING = "subnormal numbers", "numbers that repeat"
 SOME_LONG = "some long segments"
+ASCENDING, DESCENDING = "in ascending order", "in descending order"
 SCALED, SPANNING = "numbers of every magnitude", "integers that span a power of two"
 IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING})
 """Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
+DrawAll = Callable[[np.random.Generator], Mapping[str, Any]]
 
 _MOST_RUNS = 64  # of numbers of one magnitude in a row
 _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them are exact
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What draws several arrays, and numbers, at once: see ``together``.
+
+    Attributes:
+        draws: by distribution, from a generator to each of them by name.
+        shapes: by name.
+    """
+
+    draws: Mapping[str, DrawAll]
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def drawn(self, random: np.random.Generator, distribution: str) -> Mapping[str, Numbers]:
+        """All of them, in ``distribution`` where it is known, or else in the usual one.
+
+        Raises:
+            FormulaError: some are missing, or have other shapes.
+        """
+        drawn = self.draws.get(distribution, self.draws[NORMAL])(random)
+        arrays = {name: np.asarray(numbers) for name, numbers in drawn.items()}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        if shapes != self.shapes:
+            raise FormulaError(f"inputs draws together {shapes}, and says that it draws {dict(self.shapes)}")
+        return arrays
 
 
 @dataclass(frozen=True)
@@ -44,11 +73,15 @@ class Content:
         shape: its sizes.
         draws: how its numbers are drawn for a type, by distribution.
         below: what they stay below where a size decides it; otherwise 0.
+        fixed: whether its elements belong where they are, so that they must not be rotated.
+        linked: what draws it together with others.
     """
 
     shape: tuple[int, ...]
     draws: Callable[[str], Mapping[str, Draw]]
     below: int = 0
+    fixed: bool = False
+    linked: Linked | None = None
 
     def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
         """The array in the type ``dtype``."""
@@ -202,6 +235,68 @@ def offsets(total: int, count: int) -> Content:
         }
 
     return Content((count + 1,), draws, total + 1)
+
+
+def permutation(count: int) -> Content:
+    """Every integer from 0 to ``count`` - 1 once, in any order; also ascending or descending."""
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {
+            NORMAL: lambda random, _: random.permutation(count),
+            ASCENDING: lambda *_: np.arange(count),
+            DESCENDING: lambda *_: np.arange(count)[::-1],
+        }
+
+    return Content((count,), draws, count, fixed=True)
+
+
+def ascending(content: Content) -> Content:
+    """``content`` with the numbers of each row, which is its last axis, in ascending order."""
+
+    def in_order(draw: Draw) -> Draw:
+        return lambda random, shape: np.sort(draw(random, shape), -1)
+
+    def draws(dtype: str) -> Mapping[str, Draw]:
+        return {name: in_order(draw) for name, draw in content.draws(dtype).items()}
+
+    return replace(content, draws=draws, fixed=True)
+
+
+def together(draws: Mapping[str, DrawAll], **shapes: tuple[int, ...]) -> dict[str, Content]:
+    """Contents of arrays that one function draws at once, such as the parts of a sparse matrix.
+
+    ::
+
+        inputs=lambda n, edges: {
+            **together({NORMAL: lambda random: graph(random, n, edges)}, begin=(n + 1,), targets=(edges,)),
+            "x": real(n),
+        }
+
+    Here ``graph`` returns ``{"begin": ..., "targets": ...}``.
+
+    Args:
+        draws: by distribution, ``NORMAL`` among them, from a generator to all arrays by name.
+        shapes: of each array; () of a scalar of the launcher, which follows from the arrays.
+
+    Raises:
+        FormulaError: there is no usual distribution.
+    """
+    if NORMAL not in draws:
+        raise FormulaError(
+            f"together needs a function for the distribution {NORMAL!r}, which is the usual one"
+        )
+    linked = Linked(draws, shapes)
+
+    def alone(name: str) -> Mapping[str, Draw]:
+        def of(distribution: str) -> Draw:
+            return lambda random, _: linked.drawn(random, distribution)[name]
+
+        return {distribution: of(distribution) for distribution in draws}
+
+    return {
+        name: Content(shape, lambda _, name=name: alone(name), fixed=True, linked=linked)  # type: ignore[misc]
+        for name, shape in shapes.items()
+    }
 
 
 def truths(*shape: int) -> Content:

@@ -65,6 +65,8 @@ class Dtype:
         precision: how exact floating-point numbers are; arithmetic is float32 in all of them, or better.
         scale: how large and how small the numbers are that cases draw.
         sums: the type that atomic additions are done in, where there are none of its own.
+        wider: the type of its tensors in formulas, where PyTorch has no arithmetic for its own.
+        vectors: what CUDA's vectors of 2, 3 and 4 of them are called, without the number; "" without any.
     """
 
     name: str
@@ -74,6 +76,13 @@ class Dtype:
     precision: Precision | None = None
     scale: Scale = field(default_factory=Scale)
     sums: str = ""
+    wider: str = ""
+    vectors: str = ""
+
+    @property
+    def tensor(self) -> str:
+        """The type of its tensors in formulas."""
+        return self.wider or self.name
 
     @property
     def exact(self) -> bool:
@@ -113,6 +122,7 @@ DTYPES = {
             ("float",),
             "float",
             Precision(unit=2.0**-24, storage=2.0**-24, tiny=2.0**-126),
+            vectors="float",
         ),
         Dtype(
             "float64",
@@ -121,19 +131,87 @@ DTYPES = {
             "double",
             Precision(unit=2.0**-53, storage=2.0**-53, tiny=2.0**-1022),
             Scale(subnormal=1e-309),
+            vectors="double",
         ),
-        Dtype("int32", np.dtype(np.int32), ("int", "int32_t", "std::int32_t", "signed int"), "int"),
+        Dtype(
+            "int32",
+            np.dtype(np.int32),
+            ("int", "int32_t", "std::int32_t", "signed int"),
+            "int",
+            vectors="int",
+        ),
         Dtype(
             "int64",
             np.dtype(np.int64),
             ("long long", "int64_t", "std::int64_t", "long", "long long int"),
             "long",
+            vectors="longlong",
         ),
-        Dtype("uint8", np.dtype(np.uint8), ("unsigned char", "uint8_t", "std::uint8_t"), "int", sums="int32"),
+        Dtype(
+            "uint8",
+            np.dtype(np.uint8),
+            ("unsigned char", "uint8_t", "std::uint8_t"),
+            "int",
+            sums="int32",
+            vectors="uchar",
+        ),
         Dtype("bool", np.dtype(np.uint8), ("bool",), "bool", sums="int32"),
+        Dtype(
+            "int8",
+            np.dtype(np.int8),
+            ("signed char", "int8_t", "std::int8_t", "char"),
+            "int",
+            sums="int32",
+            vectors="char",
+        ),
+        Dtype(
+            "int16",
+            np.dtype(np.int16),
+            ("short", "int16_t", "std::int16_t", "short int", "signed short"),
+            "int",
+            sums="int32",
+            vectors="short",
+        ),
+        Dtype(
+            "uint16",
+            np.dtype(np.uint16),
+            ("unsigned short", "uint16_t", "std::uint16_t", "unsigned short int"),
+            "int",
+            wider="int32",
+            vectors="ushort",
+        ),
+        Dtype(
+            "uint32",
+            np.dtype(np.uint32),
+            ("unsigned int", "unsigned", "uint32_t", "std::uint32_t"),
+            "int",
+            wider="int64",
+            vectors="uint",
+        ),
+        Dtype(
+            "uint64",  # numbers of formulas stay below 2^63
+            np.dtype(np.uint64),
+            ("unsigned long long", "uint64_t", "std::uint64_t", "unsigned long", "size_t", "std::size_t"),
+            "long",
+            wider="int64",
+            vectors="ulonglong",
+        ),
     )
 }
 """All element types by name."""
+
+VECTORS = {
+    f"{dtype.vectors}{lanes}": (dtype.name, lanes)
+    for dtype in DTYPES.values()
+    if dtype.vectors
+    for lanes in (2, 3, 4)
+} | {
+    **dict.fromkeys(("__half2", "half2"), ("float16", 2)),
+    **dict.fromkeys(("__nv_bfloat162", "nv_bfloat162"), ("bfloat16", 2)),
+    **dict.fromkeys(("cuComplex", "cuFloatComplex"), ("float32", 2)),
+    "cuDoubleComplex": ("float64", 2),
+}
+"""CUDA's vectors, and complex numbers: the type of their elements, and how many lie behind each other."""
 
 _WORDS = {1: 0xF0F0F0F0, 2: 0xFFF0FFF0, 4: 0xFFF00000, 8: 0xFFF00000}
 """The bits that poison has set in each word of 32 bits, by the size of an element; the others are random."""

@@ -21,7 +21,7 @@ _REMEDIES = {
     ),
     r"not in range for dimension|out of range|out of bounds|exceeds dimension": (
         "an index or a count is larger than the axis. Let the smallest size of its Range be large enough, or "
-        "the largest count small enough"
+        'the largest count small enough; or say that one size is at most another: Range(1, 64, at_most="n")'
     ),
     r"broadcast|must match the size|size mismatch|shapes cannot be multiplied": (
         "arrays do not fit together. Compare their shapes in inputs, or add axes, as in x[:, None]"

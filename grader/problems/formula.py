@@ -46,7 +46,7 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,7 @@ from grader.problems import bounds, independence
 from grader.problems.aten import Results
 from grader.problems.contents import HUGE, IN_GRIDS, NORMAL, SCALED, Content, Number
 from grader.problems.distributions import build_cases, generator
-from grader.problems.dtypes import DTYPES
+from grader.problems.dtypes import DTYPES, VECTORS
 from grader.problems.explained import FormulaError, explained
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
@@ -74,6 +74,7 @@ from grader.problems.problem import (
     ScalarParameter,
     Space,
     StreamParameter,
+    fitted,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
 from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grader.problems.operations import Operation
-    from grader.problems.problem import Parameter, Slices
+    from grader.problems.problem import Checker, Parameter, Slices
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
     Sizes = Mapping[str, int]
@@ -101,9 +102,9 @@ _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
 _CONTENTS = (Content, Number, int, float, np.number)
 _CTYPES = {
-    "int": "int",
-    "long long": "long",
-    "long": "long",
+    **dict.fromkeys(("int", "int32_t", "unsigned int", "unsigned", "uint32_t"), "int"),
+    **dict.fromkeys(("long", "long long", "int64_t", "size_t", "unsigned long long", "uint64_t"), "long"),
+    **dict.fromkeys(("char", "signed char", "unsigned char", "short", "unsigned short"), "int"),
     "bool": "bool",
     "float": "float",
     "double": "double",
@@ -115,9 +116,11 @@ def problem(
     id: str,  # noqa: A002 - the field's name
     file: str,
     launcher: str,
-    formula: Formula,
     inputs: Callable[..., Mapping[str, Content | Number | float]],
     sizes: Mapping[str, Range],
+    formula: Formula | None = None,
+    check: Checker | None = None,
+    outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -127,14 +130,20 @@ def problem(
 ) -> KernelProblem:
     """The problem of implementing ``formula``; the module's text has an example.
 
+    Where more than one output is right, ``check`` looks at the outputs, once those that the formula returns
+    are right. The formula may then return some of them alone, by name, or be left out.
+
     Args:
         id: the module's name.
         file: the source file of a submission.
         launcher: name and parameters, as in C.
-        formula: from arrays, scalars and sizes by name to the outputs.
         inputs: from the sizes that it names to the contents of input arrays, and the values of other
             scalars.
         sizes: the range of each.
+        formula: from arrays, scalars and sizes by name to the outputs.
+        check: what is wrong with the outputs of a case; see ``checking.py``.
+        outputs: from the sizes, arrays and scalars that it names to the shape of each output that the formula
+            does not return and ``inputs`` does not have.
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
@@ -153,6 +162,8 @@ def problem(
         file=file,
         entry_point=entry_point,
         formula=formula,
+        check=check,
+        outputs=outputs,
         inputs=inputs,
         sizes=sizes,
         timing=timing,
@@ -170,9 +181,11 @@ def of_parameters(
     id: str,  # noqa: A002 - the field's name
     file: str,
     entry_point: str,
-    formula: Formula,
     inputs: Callable[..., Mapping[str, Content | Number | float]],
     sizes: Mapping[str, Range],
+    formula: Formula | None = None,
+    check: Checker | None = None,
+    outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -187,9 +200,20 @@ def of_parameters(
     """
     if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
         raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
+    for name, limits in sizes.items():
+        if limits.at_most and limits.at_most not in sizes:
+            raise FormulaError(
+                f"{name} is at most {limits.at_most}, which is no size: there are {', '.join(sizes)}"
+            )
+    if all(limits.at_most for limits in sizes.values()) and sizes:
+        raise FormulaError("each size is at most another one: one of them has to be free")
+    if formula is None and check is None:
+        raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     parts = _Parts(
         parameters,
         formula,
+        check,
+        outputs,
         tuple(also),
         inputs,
         sizes,
@@ -198,7 +222,7 @@ def of_parameters(
         most,
         budget or _budget(most),
     )
-    return KernelProblem(
+    problem = KernelProblem(
         id=id,
         file=file,
         entry_point=entry_point,
@@ -209,11 +233,17 @@ def of_parameters(
         inputs=parts.inputs,
         oracle=parts.oracle,
         minimal_bytes=parts.minimal_bytes,
+        space=parts.space,
+    )
+    if check is not None:  # looks at all outputs together, and at all of each
+        wide = "" if formula else "the assignment's checker says what is right"
+        return replace(problem, checker=check, wide=wide)
+    return replace(
+        problem,
         unfused=parts.unfused,
         fused=parts.fused,
         slices=parts.slices,
-        turning=independence.turning(*parts.example),
-        space=parts.space,
+        turning=() if parts.fixed else independence.turning(*parts.example),
     )
 
 
@@ -277,7 +307,9 @@ class _Parts:
     """The parts of a problem that are written, and what follows from them."""
 
     signature: tuple[Parameter, ...]
-    formula: Formula
+    formula: Formula | None
+    check: Checker | None
+    shapes_of_outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None
     also: tuple[Formula, ...]
     contents: Callable[..., Mapping[str, Content | Number | float]]
     sizes: Mapping[str, Range]
@@ -306,8 +338,30 @@ class _Parts:
 
     @cached_property
     def least(self) -> Sizes:
-        """The smallest value of each size."""
-        return {name: limits.nearest(limits.low) for name, limits in self.sizes.items()}
+        """The smallest value of each size; larger, where another size must not be above it."""
+        smallest = {name: limits.nearest(limits.low) for name, limits in self.sizes.items()}
+        return fitted(self.sizes, smallest, ())
+
+    @cached_property
+    def roomy(self) -> Sizes:
+        """Small sizes, of which each may grow a little: those that others must not be above are larger."""
+        sizes = dict(self.least)
+        for _ in self.bounding:
+            for name in self.bounding:
+                below = [sizes[other] for other, limits in self.sizes.items() if limits.at_most == name]
+                sizes[name] = max(sizes[name], self.sizes[name].nearest(max(below) + 2 * FEW))
+        return sizes
+
+    @property
+    def fixed(self) -> bool:
+        """Whether elements of an array belong where they are."""
+        contents = self.contents_of(self.least).values()
+        return any(isinstance(content, Content) and content.fixed for content in contents)
+
+    @cached_property
+    def bounding(self) -> tuple[str, ...]:
+        """The sizes that others must not be above."""
+        return tuple(dict.fromkeys(limits.at_most for limits in self.sizes.values() if limits.at_most))
 
     def contents_of(self, sizes: Sizes) -> Mapping[str, Content | Number | float]:
         """Contents and other scalars for those sizes that they depend on."""
@@ -378,17 +432,20 @@ class _Parts:
 
     def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of the result of each operation; none where one depends on the inputs' numbers."""
+        if self.formula is None:
+            return {}
         with torch.device("meta"), Results() as recorded, suppress(FormulaError):
             self.called(self.formula, self.empty(sizes))
         return {str(number): shape for number, shape in enumerate(recorded.shapes)}
 
     def _growing(self, shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]) -> list[_Growing]:
-        least = shapes(self.least)
-        more = {size: limits.nearest(self.least[size] + FEW) for size, limits in self.sizes.items()}
+        begin = self.roomy
+        least = shapes(begin)
+        more = {size: limits.nearest(begin[size] + FEW) for size, limits in self.sizes.items()}
         longer = {
-            size: (value - self.least[size], shapes({**self.least, size: value}))
+            size: (value - begin[size], shapes({**begin, size: value}))
             for size, value in more.items()
-            if value > self.least[size]
+            if value > begin[size]
         }
 
         def line(name: str, axis: int, length: int) -> tuple[float, tuple[tuple[str, float], ...]]:
@@ -397,7 +454,7 @@ class _Parts:
                 for size, (by, other) in longer.items()
                 if len(other[name]) > axis and (slope := (other[name][axis] - length) / by)
             )
-            return length - sum(slope * self.least[size] for size, slope in slopes), slopes
+            return length - sum(slope * begin[size] for size, slope in slopes), slopes
 
         return [
             _Growing(tuple(line(name, axis, length) for axis, length in enumerate(shape)))
@@ -411,8 +468,9 @@ class _Parts:
         return tuple(scalar.name for scalar in self.scalar_parameters if self.loose(scalar.name))
 
     def case(self, group: str, sizes: Sizes, distribution: str, seed: int) -> Case:
-        """A case of these sizes."""
-        (case,) = build_cases(seed, [(group, {name: sizes[name] for name in self.sizes}, distribution)])
+        """A case of these sizes, lowered where one is above another that it must not be above."""
+        row = group, fitted(self.sizes, {name: sizes[name] for name in self.sizes}), distribution
+        (case,) = build_cases(seed, [row])
         return suited(case, self.sizes, self.passed, self.about)
 
     def cases(self, seed: int) -> tuple[Case, ...]:
@@ -430,10 +488,10 @@ class _Parts:
 
     def loose(self, size: str) -> bool:
         """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
-        if size not in self.sizes:
+        if size not in self.sizes or size in self.bounding or self.fixed:
             return False
-        longer = {**self.least, size: self.sizes[size].nearest(self.least[size] + 1)}
-        return self.below(self.least) == self.below(longer)
+        longer = {**self.roomy, size: self.sizes[size].nearest(self.roomy[size] + 1)}
+        return self.below(self.roomy) == self.below(longer)
 
     def below(self, sizes: Sizes) -> list[int]:
         """For each input array, the number that all its elements stay below."""
@@ -448,24 +506,81 @@ class _Parts:
         return cache(lambda sizes: self._shapes_of(dict(sizes)))
 
     def _shapes_of(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
+        shapes = self.shapes_as_written(sizes)
+        if unknown := [output.name for output in self.outputs if output.name not in shapes]:
+            raise FormulaError(
+                f"the shape of {unknown[0]} is not known: let the formula return it, or outputs say it, as "
+                f"in outputs=lambda n: {{{unknown[0]!r}: (n,)}}"
+            )
+        if strange := [name for name in shapes if name not in {array.name for array in self.arrays}]:
+            raise FormulaError(f"outputs has {strange[0]}, which is no array that the launcher writes")
+        for array in self.arrays:
+            lanes = VECTORS[array.vector][1] if array.vector else 0
+            if lanes and shapes[array.name][-1:] != (lanes,):
+                raise FormulaError(
+                    f"{array.name} holds {array.vector}, and its shape is {shapes[array.name]}: the last "
+                    f"axis is that of their {lanes} numbers, as in real(n, {lanes})"
+                )
+        return shapes
+
+    def shapes_as_written(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
+        """The shape of each array that the contents, the formula or ``outputs`` say."""
         arguments = self.contents_of(sizes)
-        read = {name: content.shape for name, content in arguments.items() if isinstance(content, Content)}
-        derived_names = [array.name for array in self.outputs if array.name not in read]
-        if derived_names:
-            with torch.device("meta"):
-                results = self.called(self.formula, self.empty(sizes))
-            read |= {name: tuple(results[name].shape) for name in derived_names}
-        return read
+        arrays = {array.name for array in self.arrays}
+        read = {
+            name: content.shape
+            for name, content in arguments.items()
+            if isinstance(content, Content) and name in arrays
+        }
+        if all(array.name in read for array in self.outputs):
+            return read
+        if self.shapes_of_outputs is None:
+            shapes: Mapping[str, tuple[int, ...]] = {}
+        elif set(inspect.signature(self.shapes_of_outputs).parameters) <= set(sizes):
+            shapes = self.declared(sizes, sizes)
+        else:  # as large as the usual content makes them
+            shapes = self.inputs(Case("example", "", sizes, NORMAL, 1)).outputs
+        return read | self.returned(sizes) | dict(shapes)
+
+    def returned(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+        """The shapes of the outputs that the formula returns; PyTorch takes a millisecond for them."""
+        return self._returned(tuple(sizes.items()))
+
+    @cached_property
+    def _returned(self) -> Callable[[tuple[tuple[str, int], ...]], dict[str, tuple[int, ...]]]:
+        return cache(lambda sizes: self._returned_of(dict(sizes)))
+
+    def _returned_of(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+        if self.formula is None or all(array.role is Role.INOUT for array in self.outputs):
+            return {}
+        with torch.device("meta"):
+            results = self.called(self.formula, self.empty(sizes))
+        return {name: tuple(result.shape) for name, result in results.items()}
+
+    def declared(self, sizes: Sizes, values: Arguments) -> dict[str, tuple[int, ...]]:
+        """The shapes of outputs that ``outputs`` says, from the sizes, arrays and scalars in ``values``."""
+        if self.shapes_of_outputs is None:
+            return {}
+        named = inspect.signature(self.shapes_of_outputs).parameters
+        if unknown := [name for name in named if name not in values]:
+            raise FormulaError(f"outputs asks for {unknown[0]}, which is no size, scalar or input")
+        with explained("outputs", sizes):
+            shapes = dict(self.shapes_of_outputs(**{name: values[name] for name in named}))
+            return {name: tuple(map(int, shape)) for name, shape in shapes.items()}
 
     def empty(self, sizes: Sizes) -> dict[str, Any]:
         """Arguments of the formula, with arrays that have shapes and types but no content."""
         arguments = self.contents_of(sizes)
         arrays = {
-            array.name: torch.empty(content.shape, dtype=getattr(torch, array.dtype), device="meta")
+            array.name: torch.empty(
+                content.shape, dtype=getattr(torch, DTYPES[array.dtype].tensor), device="meta"
+            )
             for array in self.arrays
             if isinstance(content := arguments.get(array.name), Content)
         }
-        return {**sizes, **self.scalars(arguments), **arrays}
+        usual = Case("example", "", sizes, NORMAL, 1)
+        _, numbers = self.drawn_together(generator(usual.seed), arguments, usual)
+        return {**sizes, **self.scalars(arguments), **numbers, **arrays}
 
     def scalars(
         self, arguments: Mapping[str, Content | Number | float], case: Case | None = None
@@ -480,7 +595,7 @@ class _Parts:
             number = value
             if isinstance(number, Number):
                 number = number.drawn(random) if random else number.usual
-            scalars[name] = float(np.float32(number)) if types[name] == "float" else number
+            scalars[name] = _of_type(types[name], number)
         return scalars
 
     def inputs(self, case: Case) -> Inputs:
@@ -496,17 +611,37 @@ class _Parts:
             for array, content in contents.items()
             if case.distribution in content.draws(array.dtype)
         }
+        linked, numbers = self.drawn_together(random, arguments, case)
         arrays = {
-            array.name: content.drawn(
+            array.name: linked[array.name].astype(DTYPES[array.dtype].storage)
+            if array.name in linked
+            else content.drawn(
                 random,
                 array.dtype,
                 case.distribution if dimensions.get(array) == max(dimensions.values()) else NORMAL,
             )
             for array, content in contents.items()
         }
-        shapes = self.shapes(case.sizes)
-        outputs = {array.name: shapes[array.name] for array in self.outputs if array.role is Role.OUTPUT}
-        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(arguments, case)})
+        scalars = {**case.sizes, **self.scalars(arguments, case), **numbers}
+        shapes = self.returned(case.sizes) | self.declared(case.sizes, {**scalars, **arrays})
+        written = [array.name for array in self.outputs if array.role is Role.OUTPUT]
+        return Inputs(arrays, {name: shapes[name] for name in written if name in shapes}, scalars)
+
+    def drawn_together(
+        self,
+        random: np.random.Generator,
+        arguments: Mapping[str, Content | Number | float],
+        case: Case,
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, int | bool | float]]:
+        """The arrays that are drawn together with others, and the scalars that follow from these."""
+        linked = [value.linked for value in arguments.values() if isinstance(value, Content) and value.linked]
+        drawn: dict[str, NDArray[Any]] = {}
+        with explained("inputs", case.sizes):
+            for draws in {id(draws): draws for draws in linked}.values():
+                drawn |= draws.drawn(random, case.distribution)
+        types = {scalar.name: scalar.ctype for scalar in self.scalar_parameters}
+        numbers = {name: _of_type(types[name], drawn.pop(name).item()) for name in types if name in drawn}
+        return drawn, numbers
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
@@ -526,7 +661,8 @@ class _Parts:
         else:
             in_order = (result,) if isinstance(result, torch.Tensor) else result
             outputs = dict(zip(names, in_order, strict=False))
-        if set(outputs) != set(names):
+        some = isinstance(result, Mapping) and self.check is not None
+        if not (set(outputs) <= set(names) if some else set(outputs) == set(names)):
             expected = ", ".join(names)
             raise FormulaError(f"the formula returns {', '.join(outputs)}; the outputs are {expected}")
         return outputs
@@ -539,11 +675,13 @@ class _Parts:
         sizes = {
             name: limits.nearest(FEW + number) for number, (name, limits) in enumerate(self.sizes.items())
         }
+        sizes = fitted(self.sizes, sizes, ())
         steps = {name: limits.multiple_of for name, limits in self.sizes.items()}
         loose = [
             name
             for name, limits in self.sizes.items()
             if limits.multiple_of == 1 and limits.high > limits.low
+            if not limits.at_most and name not in self.bounding
         ]
         axes = independence.axes(self.shapes, sizes, steps, loose)
 
@@ -555,12 +693,15 @@ class _Parts:
     @cached_property
     def slices(self) -> tuple[Slices, ...]:
         """The parts of the outputs that can be computed from parts of the inputs."""
+        if self.fixed:  # a part of what belongs together may be no input
+            return ()
         inputs, axes, outputs = self.example
 
         def long(size: str, sizes: Sizes) -> Inputs:
             few = {name: self.sizes[name].nearest(FEW) for name in axes}
             longest = {size: self.sizes[size].nearest(independence.PLACES)}
-            return self.inputs(Case("example", "", {**self.least, **sizes, **few, **longest}, NORMAL, 1))
+            all_sizes = fitted(self.sizes, {**self.least, **sizes, **few, **longest}, longest)
+            return self.inputs(Case("example", "", all_sizes, NORMAL, 1))
 
         fewest = {name: self.least[name] for name in axes if self.loose(name)}
         return independence.slices(inputs, axes, outputs, fewest, long)
@@ -571,15 +712,19 @@ class _Parts:
 
     def exact(self, values: Arguments) -> tuple[dict[str, Tensor], float]:
         """The outputs in float64, and how many operations of a right kernel make errors."""
+        assert self.formula is not None
         with Rounding(None) as counter:
             outputs = self.called(self.formula, values)
         return outputs, math.inf if self.also else counter.inexact
 
     def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
         """The formula in float64, and how far a right kernel may be from it."""
+        if self.formula is None:
+            return {}
         values = self.values(inputs)
         exact, inexact = self.exact(values)
-        parts = self.slices if inexact > 1 and case.distribution == NORMAL else ()
+        whole = inexact <= 1 or case.distribution != NORMAL or self.check is not None
+        parts = () if whole else self.slices
         squares = (
             self.sampled(case, inputs, exact)
             if parts and all(_large(case, slices, exact) for slices in parts)
@@ -590,6 +735,7 @@ class _Parts:
                 (_candidate(exact[output.name], squares.get(output.name), output.dtype),)
             )
             for output in self.outputs
+            if output.name in exact
         }
 
     def squares(
@@ -597,7 +743,7 @@ class _Parts:
     ) -> dict[str, Tensor]:
         """The mean square error of each element of the floating-point outputs; none where all are 0."""
         real = {name: value for name, value in exact.items() if value.is_floating_point()}
-        if not real or not inexact:
+        if not real or not inexact or self.formula is None:
             return {}
         programs = [partial(self.inexact, formula, values) for formula in (self.formula, *self.also)]
         if inexact == 1:
@@ -635,7 +781,8 @@ class _Parts:
         for array in self.arrays:
             data = inputs.arrays.get(array.name)
             if data is not None:
-                tensor = _copied(data, exact=DTYPES[array.dtype].exact)
+                dtype = DTYPES[array.dtype]
+                tensor = _copied(data.astype(dtype.wider) if dtype.wider else data, exact=dtype.exact)
                 wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
         return wide
 
@@ -649,20 +796,33 @@ class _Parts:
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
         """The baseline's program: one kernel for each operation of the formula."""
+        assert self.formula is not None
         drawn = self.scalars(self.contents_of(case.sizes), case)
         arguments = {**self.empty(case.sizes), **drawn}
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
-        types = {output.name: output.dtype for output in self.outputs}
-        return traced(partial(self.called, self.formula, arguments), arrays, types)
+        types = {array.name: array.dtype for array in self.arrays}
+        outputs = {output.name: output.dtype for output in self.outputs}
+        return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""
+        formula = self.formula
+        assert formula is not None
 
         def run() -> object:
             with torch.device(next(iter(arrays.values())).device):
-                return tuple(self.called(self.formula, {**scalars, **arrays}).values())
+                return tuple(self.called(formula, {**scalars, **arrays}).values())
 
         return run
+
+
+def _of_type(ctype: str, number: float) -> int | bool | float:
+    """A number as a scalar of this type holds it."""
+    if ctype == "float":
+        return float(np.float32(number))
+    if ctype == "double":
+        return float(number)
+    return bool(number) if ctype == "bool" else int(number)
 
 
 def _budget(most: int) -> Budget:
@@ -728,7 +888,12 @@ def _parameter(text: str) -> Parameter:
         if ctype not in _CTYPES:
             raise FormulaError(f"{name}: a scalar is {', '.join(_CTYPES)}, not {ctype}")
         return ScalarParameter(name, _CTYPES[ctype])
-    dtype = next((dtype.name for dtype in DTYPES.values() if ctype in dtype.spellings), None)
-    if dtype is None:
-        raise FormulaError(f"{name}: no array has elements of type {ctype}")
-    return ArrayParameter(name, Role.INPUT if const else Role.OUTPUT, dtype)
+    role = Role.INPUT if const else Role.OUTPUT
+    if ctype in VECTORS:
+        dtype, _ = VECTORS[ctype]
+        return ArrayParameter(name, role, dtype, vector=ctype)
+    for known in DTYPES.values():
+        if ctype in known.spellings:
+            return ArrayParameter(name, role, known.name)
+    known_types = ", ".join([*(known.spellings[0] for known in DTYPES.values()), "float4 and its like"])
+    raise FormulaError(f"{name}: no array has elements of type {ctype}; there are {known_types}")

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems.contents import EQUAL, REPEATED
-from grader.problems.problem import Range
+from grader.problems.problem import Range, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -154,7 +154,15 @@ class _Corners:
                 quotient = -(-quotient // sizes[part])
             if name in ranges:
                 sizes[name] = in_octave(ranges[name], number)[0]
-        return sizes
+        return fitted(ranges, sizes, self._kept(pair))
+
+    def _kept(self, pair: Pair) -> set[str]:
+        """The sizes that are in octaves of a pair."""
+        return {part for name, _ in pair for part in (name, *self._space.products.get(name, ()))}
+
+    def _meets(self, sizes: Sizes, pair: Pair) -> bool:
+        """Whether ``sizes`` are in the octaves of a pair: of two sizes, one may have to be the smaller."""
+        return all(octave(sizes[name]) == number for name, number in pair if name in self._space.ranges)
 
     def within(self, groups: Sequence[tuple[str, ...]], most: int) -> Mapping[Pair, int]:
         """The octaves of each group of one or two sizes, where inputs may have ``most`` elements."""
@@ -164,10 +172,12 @@ class _Corners:
                 levels = [(name, number) for name in rest for number in self.octaves[name]]
                 together: list[Pair] = [(level, other) for other in levels]
                 for pair in together or [(level,)]:
-                    elements = self.elements(self.sizes(pair))
+                    sizes = self.sizes(pair)
+                    elements = self.elements(sizes)
                     if elements > most:
                         break
-                    allowed[pair] = elements
+                    if self._meets(sizes, pair):
+                        allowed[pair] = elements
         return allowed
 
     def largest(self, pairs: Sequence[tuple[str, str]], most: int) -> Mapping[Pair, int]:
@@ -218,7 +228,8 @@ class _Grid:
         for name in factors(self._space):
             drawn = sorted(self._shuffled(others), key=lambda distribution: distribution not in ALIKE)
             for distribution in (usual, *drawn[:OTHERS]):
-                sizes = {**self._space.least, **self._near_end(name, last=distribution in ALIKE)}
+                end = self._near_end(name, last=distribution in ALIKE)
+                sizes = fitted(self._space.ranges, {**self._space.least, **end}, end.keys())
                 beyond = self._corners.elements(sizes) > self._budget.alone
                 if beyond and self._space.allows(sizes, distribution):
                     yield sizes, distribution
@@ -300,16 +311,20 @@ class _Grid:
         taken = {part for name, _ in pair for part in (name, *space.products.get(name, ()))}
         for name in self._shuffled([name for name in space.ranges if name not in taken]):
             sizes[name] = self._value(name, self._pick(self._possible(sizes, name, most)))
-        return sizes
+        return fitted(space.ranges, sizes, taken)
 
     def _possible(self, sizes: Sizes, name: str, most: int) -> list[int]:
         """The octaves of a size that keep the inputs within so many elements; at least the lowest one."""
         limits, octaves = self._space.ranges[name], self._corners.octaves[name]
+        above = sizes[limits.at_most] if limits.at_most else limits.last
         return [
             number
             for number in octaves
             if number == octaves[0]
-            or self._corners.elements({**sizes, name: in_octave(limits, number)[0]}) <= most
+            or (
+                in_octave(limits, number)[0] <= above
+                and self._corners.elements({**sizes, name: in_octave(limits, number)[0]}) <= most
+            )
         ]
 
     def _parts(self, product: str, number: int) -> dict[str, int]:
@@ -349,6 +364,7 @@ class _Grid:
             for name in first:
                 sizes[name] = self._value(name, self._pick(self._possible(sizes, name, most)))
             sizes[last] = self._value(last, self._possible(sizes, last, most)[-1])
+            sizes = fitted(self._space.ranges, sizes)
             if self._space.allows(sizes, distribution):
                 return self._used(sizes)
         return None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from grader.problems.checking import Wrong
     from grader.problems.operations import Operation
 
 MEMORY_GROUP = "memory and concurrency"
@@ -48,6 +49,8 @@ class ArrayParameter:
         name: of the parameter.
         role: what the launcher may do with it.
         dtype: of the elements; ``grader.problems.dtypes`` has the names. Or ``ANY_TYPE``.
+        vector: CUDA's vector that the launcher takes them in, such as ``float4``, of which each is the last
+            axis; "" for single elements.
         optional: whether a launcher may lack it, as no formula needs it.
         other_names: further names that launchers give it.
     """
@@ -57,6 +60,12 @@ class ArrayParameter:
     dtype: str = "float32"
     optional: bool = False
     other_names: tuple[str, ...] = ()
+    vector: str = ""
+
+    @property
+    def spelling(self) -> str:
+        """What C++ calls the elements that it points to."""
+        return self.vector or DTYPES[self.dtype].spellings[0]
 
 
 @dataclass(frozen=True)
@@ -105,13 +114,15 @@ class Case:
 class Range:
     """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``.
 
-    A GPU alone gets further, up to ``end`` where there is one.
+    A GPU alone gets further, up to ``end`` where there is one. With ``at_most`` it is never larger than the
+    size of that name.
     """
 
     low: int
     high: int
     multiple_of: int = 1
     end: int = 0
+    at_most: str = ""
 
     def __post_init__(self) -> None:
         """Refuse one that holds no value."""
@@ -137,6 +148,31 @@ class Range:
 
     def __contains__(self, value: int) -> bool:
         return self.low <= value <= self.high and value % self.multiple_of == 0
+
+
+def fitted(
+    ranges: Mapping[str, Range], sizes: Mapping[str, int], kept: Collection[str] | None = None
+) -> dict[str, int]:
+    """``sizes`` in which none is above the one that its range names in ``at_most``.
+
+    Args:
+        ranges: by size.
+        sizes: some, with all those of ``ranges``.
+        kept: the sizes that do not grow. The others grow to what the smaller ones need; where one cannot, the
+            smaller ones are lowered. Without this none grows, but to the least that the others can be.
+    """
+    fitting = dict(sizes)
+    bound = [(name, limits.at_most) for name, limits in ranges.items() if limits.at_most]
+    for _ in bound:  # as many times as a chain may be long
+        for name, above in bound:
+            if fitting[name] > fitting[above] and kept is not None and above not in kept:
+                fitting[above] = ranges[above].nearest(fitting[name])
+    for _ in bound:
+        for name, above in bound:
+            if fitting[name] > fitting[above]:
+                fitting[name] = ranges[name].within(fitting[above])
+                fitting[above] = max(fitting[above], ranges[above].nearest(fitting[name]))
+    return fitting
 
 
 @dataclass(frozen=True)
@@ -194,12 +230,14 @@ class Space:
 
     @property
     def least(self) -> Mapping[str, int]:
-        """The smallest value of each size."""
-        return {name: limits.nearest(limits.low) for name, limits in self.ranges.items()}
+        """The smallest value of each size; larger, where another size must not be above it."""
+        smallest = {name: limits.nearest(limits.low) for name, limits in self.ranges.items()}
+        return fitted(self.ranges, smallest, ())
 
     def legal(self, sizes: Mapping[str, int], distribution: str) -> bool:
         """Whether the problem may have inputs of these sizes and that distribution."""
         within = all(sizes[name] in limits for name, limits in self.ranges.items())
+        within = within and fitted(self.ranges, sizes) == dict(sizes)
         return within and distribution in self.distributions and self.allows(sizes, distribution)
 
 
@@ -326,6 +364,14 @@ Fused = Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[[], object]]
 """From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
 
 
+Checker = Callable[[Case, Any, Mapping[str, Any]], "str | Wrong"]
+"""Says what is wrong with outputs of which more than one is right; "" where nothing is. See ``checking.py``.
+
+Of a launcher it gets ``Inputs`` and the arrays that it may have written, of a program its ``Run`` and the
+content of files.
+"""
+
+
 def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
@@ -348,6 +394,8 @@ class Problem:
         oracle: what is right for those inputs, per output.
         bugs: typical wrong formulas; the key says in a student's words what is wrong, the diagnosis shows it.
         terms: of outputs that are sums over the rows of the inputs, by name: [rows, *shape of the output].
+        checker: looks at the outputs once all that the oracle expects is right; None where the oracle says
+            everything. Outputs that the oracle does not know are the checker's alone.
     """
 
     id: str
@@ -359,6 +407,7 @@ class Problem:
     oracle: Oracle
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     terms: Bug = _no_terms
+    checker: Checker | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:

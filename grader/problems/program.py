@@ -7,7 +7,6 @@ function of the assignment, with content drawn from the case's seed, or from a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -18,11 +17,11 @@ import numpy as np
 from grader.problems.problem import Case, Inputs, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from grader.problems.problem import Expectation, Parameter
+    from grader.problems.problem import Checker, Expectation, Parameter
 
 STDOUT = "stdout"
 """The name of an output that is what the program prints, and of no file."""
@@ -105,13 +104,6 @@ class Run:
     outputs: tuple[str, ...] = ()
 
 
-Checker = Callable[[Case, Run, Mapping[str, bytes]], str]
-"""Says what is wrong with the outputs of a run, by their names, in one sentence; "" where nothing is.
-
-A ``ValueError``, which reading numbers may raise, means that an output cannot be read.
-"""
-
-
 def _no_arrays(_: Case) -> Inputs:
     return Inputs({}, {}, {})
 
@@ -141,7 +133,8 @@ class ProgramProblem(Problem):
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
         uses: names of the libraries of CUDA that the student's files may use.
-        checker: looks at the outputs once all that is expected is there; None where that says everything.
+        checker: as of every problem. A ``ValueError``, which reading numbers may raise, means that an output
+            cannot be read.
         rival: files of the assignment that take the place of the student's in the program that its speed is
             compared with, by path; with none of them the reference's do. They may use all libraries.
         region: a regular expression for what the program prints of the time that counts, in a group named
@@ -159,7 +152,6 @@ class ProgramProblem(Problem):
     ignored: tuple[str, ...] = ()
     kernels: bool = True
     uses: tuple[str, ...] = USUAL_LIBRARIES
-    checker: Checker | None = None
     rival: Mapping[str, bytes] = field(default_factory=dict)
     region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed

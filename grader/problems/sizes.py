@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from grader.problems.contents import NORMAL
 from grader.problems.distributions import STREAMS, build_cases, generator
+from grader.problems.problem import fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,25 +81,34 @@ def suited(
     )
 
 
+def _every(ranges: Mapping[str, Range], value: int) -> dict[str, int]:
+    """All sizes at the same value, or near it; those that are at most another one at half of it."""
+    sizes = {name: limits.nearest(value // 2 if limits.at_most else value) for name, limits in ranges.items()}
+    return fitted(ranges, sizes, ())
+
+
 def _rows(seed: int, ranges: Mapping[str, Range], distributions: Sequence[str]) -> Iterator[Row]:
     draw = generator(seed)
 
-    def every(value: int) -> dict[str, int]:
-        return {name: limits.nearest(value) for name, limits in ranges.items()}
+    def at(sizes: Sizes, name: str, value: int) -> dict[str, int]:
+        """Twice as much of what ``name`` is at most: where both are equal, many mistakes do not show."""
+        varied, above = ranges[name].nearest(value), ranges[name].at_most
+        twice = {above: max(sizes[above], ranges[above].nearest(2 * varied))} if above else {}
+        return fitted(ranges, {**sizes, **twice, name: varied}, (name,))
 
-    usual, middle, last = every(_USUAL), every(_MIDDLE), list(ranges)[-1]
-    for sizes in (middle, {**usual, last: ranges[last].nearest(_LONG)}):
+    usual, middle = _every(ranges, _USUAL), _every(ranges, _MIDDLE)
+    last = [name for name, limits in ranges.items() if not limits.at_most][-1]
+    for sizes in (middle, at(usual, last, _LONG)):
         yield STREAMS, sizes, NORMAL
     for name, limits in ranges.items():
         for group, values in ((SMALL, _SMALL), (BORDER, _BORDERS), (LARGE, (*_LARGE, limits.high))):
             for value in values:
                 if limits.low <= value <= limits.high and limits.nearest(value) - value < limits.multiple_of:
-                    yield group, {**usual, name: limits.nearest(value)}, NORMAL
+                    yield group, at(usual, name, value), NORMAL
         if limits.high >= _BEYOND:
-            yield MILLION, {**every(3), name: limits.nearest(_BEYOND)}, NORMAL
-        drawn = limits.nearest(int(draw.integers(34, 1000)))
-        yield BORDER, {**middle, name: drawn}, NORMAL
-    long = {**usual, last: ranges[last].nearest(_LONG)}
+            yield MILLION, at(_every(ranges, 3), name, _BEYOND), NORMAL
+        yield BORDER, at(middle, name, int(draw.integers(34, 1000))), NORMAL
+    long = at(usual, last, _LONG)
     for distribution in distributions:
         if distribution != NORMAL:
             yield distribution, middle, distribution

@@ -60,6 +60,7 @@ def traced(
     formula: Callable[[], Mapping[str, torch.Tensor]],
     inputs: Mapping[str, torch.Tensor],
     outputs: Mapping[str, str],
+    types: Mapping[str, str] | None = None,
 ) -> tuple[Operation, ...]:
     """The program of ``formula``.
 
@@ -67,11 +68,12 @@ def traced(
         formula: from meta tensors to outputs by name.
         inputs: the meta tensors of arrays, by name, which the formula uses.
         outputs: the type of each output by name; one that is an input, too, is changed in place.
+        types: of the arrays, by name, where these are not of the type of their tensors.
 
     Raises:
         FormulaError: an operation has no kernel.
     """
-    trace = _Trace(inputs)
+    trace = _Trace(inputs, types or {})
     with trace:
         results = formula()
     return _tidied(trace.finished(results, outputs), outputs)
@@ -80,8 +82,9 @@ def traced(
 class _Trace(Operators):  # type: ignore[no-untyped-call]
     """Writes down the operations of a formula on meta tensors."""
 
-    def __init__(self, inputs: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, inputs: Mapping[str, torch.Tensor], types: Mapping[str, str]) -> None:
         super().__init__()
+        self._types = types
         self._names = {_storage(tensor): name for name, tensor in inputs.items()}
         self._inputs = set(inputs)
         self._kept: list[torch.Tensor] = list(inputs.values())  # so that no storage's number is used again
@@ -441,8 +444,9 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
             raise FormulaError("the formula uses an array that is neither an input nor computed from inputs")
         shape, strides = tuple(tensor.shape) or (1,), tuple(tensor.stride()) or (1,)
         steps = tuple(stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True))
-        plain = dense(name, *shape, dtype=_dtype(tensor))
-        view = Tensor(name, shape, steps, _dtype(tensor), int(tensor.storage_offset()))
+        dtype = self._types.get(name, _dtype(tensor))
+        plain = dense(name, *shape, dtype=dtype)
+        view = Tensor(name, shape, steps, dtype, int(tensor.storage_offset()))
         same = all(a == b or n == 1 for n, a, b in zip(shape, strides, plain.strides, strict=True))
         return plain if same and view.offset == 0 else view
 

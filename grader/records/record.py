@@ -150,9 +150,10 @@ class BadElement(_Part):
 class ComparisonRule(_Part):
     """How an output was compared, as the assignment states it."""
 
-    method: Literal["bound", "tolerance", "words", "text"] = Field(
+    method: Literal["bound", "tolerance", "words", "text", "checker"] = Field(
         description="bound: a derived largest error of each element; tolerance: atol + rtol |expected| of "
-        "each element; words: the same of each word that is a number, all others exactly; text: exactly"
+        "each element; words: the same of each word that is a number, all others exactly; text: exactly; "
+        "checker: by a function of the assignment, as more than one output is right"
     )
     rtol: Number | None = None
     atol: Number | None = None

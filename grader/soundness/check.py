@@ -34,6 +34,7 @@ from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
 from grader.soundness.attacks import ATTACKS, CONTROL
 from grader.soundness.builds import TOGETHER, Builder
+from grader.soundness.checkers import tried
 from grader.soundness.kept import Kept, identity
 from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
 from grader.soundness.killers import SEED, Killers, Status
@@ -219,6 +220,7 @@ def check(
             return
         yield from variants(usual, speeds)
         yield from wrong_kernels(usual)
+        yield from checkers(usual)
         yield from half_precision(usual)
     yield from unfused(examination)
     yield from further_languages(examination)
@@ -312,13 +314,15 @@ def reference(examination: Examination, first: Record) -> Iterator[Row]:
                 lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
             used[result.id] = max(used[result.id], _most_used(result))
     for name, most in used.items():
-        text = lost.get(name, _full_marks(examination.seeds, *most))
+        checked = examination.assignment.problems[name].checker is not None
+        text = lost.get(name, _full_marks(examination.seeds, *most, checked=checked))
         yield Row(f"reference: {name}", name not in lost, text)
 
 
-def _full_marks(seeds: int, share: float, where: str) -> str:
+def _full_marks(seeds: int, share: float, where: str, *, checked: bool = False) -> str:
     """The text about a reference that is right: how much of a bound its outputs use at most, and where."""
-    bound = f"uses at most {share:.0%} of a bound ({where})" if where else "its outputs are exact"
+    unbounded = "its checker finds nothing wrong" if checked else "its outputs are exact"
+    bound = f"uses at most {share:.0%} of a bound ({where})" if where else unbounded
     return f"full marks, seeds: {seeds}; {bound}"
 
 
@@ -424,6 +428,16 @@ def _calls(kernel: RightKernel, mutant: Mutant) -> bool:
         for at in offsets
     ]
     return any(not name or name in kernel.used for name in around)
+
+
+def checkers(examination: Examination) -> Iterator[Row]:
+    """Each checker refuses changes of every output of the reference, and none makes it fail."""
+    for name, killers in examination.references.items():
+        problem = examination.kernel_problems[name]
+        if problem.checker is not None:
+            title = f"checker of {name}"
+            examination.progress(title)
+            yield Row(title, *examination.kept.row(title, partial(tried, problem, killers)))
 
 
 def half_precision(examination: Examination) -> Iterator[Row]:

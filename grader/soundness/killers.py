@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from grader.assignments.assignment import Assignment
     from grader.devices.device import Device
     from grader.problems.problem import Case, Space
@@ -183,6 +186,14 @@ class Killers:
                 return Finding(Status.SURVIVED, case.name, wrong[:300], len(cases))
             most = elements - 1 if wrong else most
         return Finding(Status.UNSEEN, launched=len(cases))
+
+    def written(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Mapping[str, NDArray[np.generic]]]]:
+        """The arrays that the right kernel leaves in each case, in program order."""
+        with self._trial(self._version, self.original.memory) as trial:
+            for case in cases:
+                answer = trial.run(case, (Schedule.PROGRAM,)).answers[-1]
+                if answer.usable:
+                    yield case, answer.arrays
 
     @property
     def _space(self) -> Space:

@@ -1,6 +1,6 @@
 """Runs cases of a kernel one at a time in one session, to stop at the first that goes wrong.
 
-Layer: imports problems, devices, judge and records.
+Layer: imports problems, devices, assignments, judge and records.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
+from grader.assignments.rules import AssignmentError
 from grader.judge.correctness.arrays import ARRAYS
 from grader.judge.correctness.cases import judge
 from grader.records.errors import DeviceError
@@ -103,6 +104,7 @@ class Trial:
 
         Raises:
             DeviceError: the machine failed.
+            AssignmentError: the checker of the problem did.
         """
         self._session.answers.clear()
         judged = judge(
@@ -118,6 +120,8 @@ class Trial:
         (result,) = judged.cases
         if judged.machine_failed:
             raise DeviceError(result.message or "the device failed")
+        if result.verdict is Verdict.INFRA_ERROR:  # not of the machine: the checker failed
+            raise AssignmentError(result.message)
         faults = []
         if result.verdict not in {Verdict.PASS, Verdict.NOT_MEASURED}:
             faults.append(result.message or result.diagnosis or result.verdict)

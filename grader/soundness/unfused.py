@@ -18,7 +18,6 @@ from grader.devices.device import Memory, Schedule
 from grader.judge.timing.program import step
 from grader.languages.cuda.compile import build
 from grader.languages.jobs import BuildError, compile_limits
-from grader.problems.dtypes import DTYPES
 from grader.problems.operations import temporaries
 from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
 from grader.soundness.builds import PTX_ONLY
@@ -130,7 +129,7 @@ def _name(problem: KernelProblem, number: int) -> str:
 
 def _parameter(parameter: Parameter) -> str:
     if isinstance(parameter, ArrayParameter):
-        return f"{DTYPES[parameter.dtype].spellings[0]}* {parameter.name}"
+        return f"{parameter.spelling}* {parameter.name}"
     if isinstance(parameter, ScalarParameter):
         return f"{parameter.ctype} {parameter.name}"
     return f"cudaStream_t {parameter.name}"

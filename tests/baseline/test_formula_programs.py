@@ -80,7 +80,7 @@ def test_both_ways_of_pytorch_compute_the_same(name: str) -> None:
     for array, data in memory_of(asked, given).items():
         dtype = next(one.dtype for one in asked.arrays if one.name == array)
         wide = data if DTYPES[dtype].exact else data.astype(np.float64)
-        tensors[array] = torch.from_numpy(wide.copy()).to(getattr(torch, dtype))
+        tensors[array] = torch.from_numpy(wide.copy()).to(getattr(torch, DTYPES[dtype].tensor))
     assert asked.fused is not None
     outputs = [one.name for one in asked.arrays if one.role is not Role.INPUT]
     whole: Any = asked.fused({n: t.clone() for n, t in tensors.items()}, given.scalars)()
@@ -88,8 +88,10 @@ def test_both_ways_of_pytorch_compute_the_same(name: str) -> None:
     for output, fused in zip(outputs, whole, strict=True):
         stepped = memory[output].reshape(fused.shape)
         for result in (fused, stepped):
-            numbers = result.double() if result.is_floating_point() else result.long()
-            right(replace(asked, oracle=one_of(asked, output)), case, given, {output: numbers.numpy()})
+            numbers = (result.double() if result.is_floating_point() else result.long()).numpy()
+            stored = next(DTYPES[one.dtype] for one in asked.arrays if one.name == output)
+            numbers = numbers.astype(stored.storage) if stored.exact else numbers  # unsigned ones wrap
+            right(replace(asked, oracle=one_of(asked, output)), case, given, {output: numbers})
 
 
 def one_of(asked: KernelProblem, output: str) -> Callable[[Case, Inputs], dict[str, Any]]:

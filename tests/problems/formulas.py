@@ -241,6 +241,37 @@ FORMULAS = {
             {"count": Range(1, 4096), "n": Range(1, 1 << 20)},
         ),
         _problem(
+            "counts_of_bytes",
+            "unsigned int* bins, const unsigned char* x, size_t n",
+            lambda x: torch.zeros(256, dtype=torch.int64).index_add(0, x.long(), torch.ones(len(x)).long()),
+            lambda n: {"x": integers(0, 255, n)},
+        ),
+        _problem(
+            "small_integers",
+            "unsigned long long* y, unsigned short* z, const unsigned int* x, const short* s, "
+            "const signed char* b, unsigned int n",
+            lambda x, s, b: (x * 3 + s.long(), x ^ b.long()),
+            lambda n: {
+                "x": integers(0, (1 << 32) - 1, n),
+                "s": integers(-(1 << 15), (1 << 15) - 1, n),
+                "b": integers(-128, 127, n),
+            },
+        ),
+        _problem(
+            "complex_product",
+            "cuComplex* z, const cuComplex* x, const cuComplex* y, int n",
+            lambda x, y: torch.stack(
+                [x[:, 0] * y[:, 0] - x[:, 1] * y[:, 1], x[:, 0] * y[:, 1] + x[:, 1] * y[:, 0]], 1
+            ),
+            lambda n: {"x": real(n, 2), "y": real(n, 2)},
+        ),
+        _problem(
+            "directions",
+            "float3* y, const float4* x, int n",
+            lambda x: x[:, :3] * torch.rsqrt((x * x).sum(1, keepdim=True) + 1.0),
+            lambda n: {"x": real(n, 4)},
+        ),
+        _problem(
             "attention",
             "float* y, const float* q, const float* k, const float* v, int rows, int n",
             attention,

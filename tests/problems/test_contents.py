@@ -125,3 +125,22 @@ def test_a_scalar_is_drawn_in_grids_alone() -> None:
     assert len(set(in_grids)) > len(in_grids) / 2
     assert all(-1 <= number <= 3 for number in in_grids)
     assert {-1.0, 0.0, 1.0, 3.0} & set(in_grids)
+
+
+def test_a_number_of_an_integer_scalar_is_an_integer_in_every_case() -> None:
+    asked = problem(
+        id="hash",
+        file="hash.cu",
+        launcher="launch_hash(unsigned int* y, const int* x, unsigned int seed, double scale, int n)",
+        formula=lambda x, seed: x * seed,
+        inputs=lambda n: {
+            "x": integers(0, 9, n),
+            "seed": Number(3, 0, (1 << 32) - 1),
+            "scale": Number(1, 0, 9),
+        },
+        sizes={"n": Range(1, 100)},
+    )
+    scalars = [asked.inputs(case).scalars for case in asked.cases(1)]
+    assert {type(of_case["seed"]) for of_case in scalars} == {int}
+    assert {type(of_case["scale"]) for of_case in scalars} == {float}
+    assert len({of_case["seed"] for of_case in scalars}) > 5

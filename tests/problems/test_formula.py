@@ -359,7 +359,23 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
     [
         ({"launcher": "launch_double"}, "this is no launcher"),
         ({"launcher": "f(quad* y, const float* x)"}, "no array has elements of type quad"),
-        ({"launcher": "f(float* y, const float* x, short n)"}, "not short"),
+        ({"launcher": "f(float* y, const float* x, half n)"}, "not half"),
+        (
+            {"launcher": "f(float4* y, const float* x, int n)"},
+            r"y holds float4, and its shape is \(37,\)",
+        ),
+        ({"sizes": {"n": Range(1, 9, at_most="m")}}, "n is at most m, which is no size: there are n"),
+        ({"sizes": {"n": Range(1, 9, at_most="n")}}, "each size is at most another one"),
+        ({"formula": None}, "there is neither a formula nor a check"),
+        ({"outputs": lambda n: {"z": (n,)}}, "outputs has z, which is no array that the launcher writes"),
+        (
+            {"formula": None, "check": lambda *_: ""},
+            "the shape of y is not known: let the formula return it, or outputs say it, as in",
+        ),
+        (
+            {"formula": None, "check": lambda *_: "", "outputs": lambda m: {"y": (m,)}},
+            "outputs asks for m, which is no size, scalar or input",
+        ),
         ({"launcher": "f(float* y, const float* z)"}, "no content for z"),
         (
             {"launcher": "f(float* y, const float* x, float a)"},

@@ -7,12 +7,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from grader.judge.correctness.calls import case_call
+from grader.judge.correctness.checkers import CheckerError, described, refused, unwritten
 from grader.judge.correctness.comparison import changed_elements, compare
-from grader.judge.correctness.diagnosis import diagnose
-from grader.judge.correctness.exchange import ended
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.judge.correctness.exchange import ended, failed
 from grader.judge.correctness.launches import Launches
 from grader.judge.correctness.places import right_at_places
-from grader.problems.problem import ModelProblem
+from grader.problems.problem import ModelProblem, Role
 from grader.problems.written import is_written
 from grader.records.diagnosis import as_question
 from grader.records.record import BadElement, CaseResult, OutputResult, value
@@ -127,12 +128,15 @@ def _result(
         *(
             f"{name} must not change, but {changed:,} of its elements did"
             for name, before in inputs.arrays.items()
-            if name not in compared and before is not None and name in answer.arrays  # else not passed at all
+            if name not in compared
+            and (problem.checker is None or problem.roles.get(name) is not Role.INOUT)
+            and before is not None
+            and name in answer.arrays  # else not passed at all
             if (changed := changed_elements(before, answer.arrays[name]))
         ),
     ]
     wrong = bool(faults) or not all(comparison.right for comparison in compared.values())
-    return CaseResult(
+    result = CaseResult(
         name=case.name,
         group=case.group,
         verdict=Verdict.FAIL if wrong else Verdict.PASS,
@@ -151,6 +155,24 @@ def _result(
             )
         ),
     )
+    return result if wrong or problem.checker is None else _checked(problem, case, inputs, answer, result)
+
+
+def _checked(problem: Problem, case: Case, inputs: Inputs, answer: Answer, right: CaseResult) -> CaseResult:
+    """The result of a case after the checker, where all that the oracle expects is ``right``."""
+    compared = [output.name for output in right.outputs]
+    try:
+        wrong, outputs = refused(problem, case, inputs, answer.arrays, compared)
+    except CheckerError as error:
+        return failed(case, Verdict.INFRA_ERROR, str(error))
+    figures = {output.name: output for output in (*right.outputs, *outputs)}
+    result = right.model_copy(update={"outputs": list(figures.values())})
+    if wrong is None:
+        return result
+    arrays = {name: answer.arrays[name] for name in figures}
+    nothing = not right.outputs and unwritten(arrays)
+    diagnosis = NOTHING_WRITTEN if nothing else described(wrong, arrays, len(figures))
+    return result.model_copy(update={"verdict": Verdict.FAIL, "diagnoses": [diagnosis]})
 
 
 def _output(comparison: Comparison) -> OutputResult:

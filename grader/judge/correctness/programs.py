@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.devices.device import Call
+from grader.judge.correctness.checkers import CheckerError, complaint
 from grader.judge.correctness.comparison import SHOWN, compare
 from grader.judge.correctness.exchange import ended, failed
 from grader.problems.formats import FORMATS, FormatError, number_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import Answer, Memory, Schedule, Session
     from grader.problems.problem import Case, Problem
-    from grader.problems.program import Checker, Expected, Run
+    from grader.problems.program import Expected, Run
 
 ENTRY_POINT = "main"
 _LONGEST = 60  # characters of a line that a diagnosis shows
@@ -109,9 +110,13 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
         for name, expected in run.expected.items()
     ]
     wrong = any(one.diagnosis is not None for one in compared)
-    told = "" if wrong or problem.checker is None else _told(problem.checker, case, run, answer.files)
-    if told:
-        return failed(case, Verdict.FAIL, told)
+    if problem.checker is not None and not wrong:
+        try:
+            refusal = complaint(problem.checker, case, run, answer.files, (ValueError,))
+        except CheckerError as error:
+            return failed(case, Verdict.INFRA_ERROR, str(error))
+        if refusal is not None:
+            return failed(case, Verdict.FAIL, refusal.message)
     idle = not wrong and problem.kernels and answer.kernels == 0
     return CaseResult(
         name=case.name,
@@ -132,14 +137,6 @@ def judged_files(problem: ProgramProblem, run: Run, answer: Answer) -> Mapping[s
     if problem.checker is not None:
         return answer.files
     return {name: text for name, text in answer.files.items() if name in run.expected or name in run.outputs}
-
-
-def _told(checker: Checker, case: Case, run: Run, files: Mapping[str, bytes]) -> str:
-    """What the assignment's checker says."""
-    try:
-        return checker(case, run, files)
-    except ValueError as error:
-        return f"the output cannot be read: {error}"
 
 
 def compared_output(name: str, expected: Expected, content: bytes, ignored: Sequence[str] = ()) -> Compared:

@@ -217,7 +217,8 @@ def tensors(problem: KernelProblem, inputs: Inputs, seed: int, device: str = "cu
     source = torch.Generator(device).manual_seed(seed)
     made = {}
     for parameter in problem.arrays:
-        given, dtype = inputs.arrays.get(parameter.name), getattr(torch, parameter.dtype)
+        dtype = getattr(torch, DTYPES[parameter.dtype].tensor)
+        given = inputs.arrays.get(parameter.name)
         if parameter.role is Role.OUTPUT:
             made[parameter.name] = torch.zeros(inputs.outputs[parameter.name], dtype=dtype, device=device)
         elif given is not None and DTYPES[parameter.dtype].exact:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.devices.timed import Content, Piece
+from grader.judge.correctness.checkers import refused
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Role, Slices
@@ -187,7 +188,7 @@ def _extent(problem: KernelProblem, case: Case, inputs: Inputs, slices: Slices, 
         start = thread_time()
         with torch_threads(share if count == 1 else 1):
             right = problem.oracle(case, given)
-            expected = {name: right[name] for name in slices.outputs}
+            expected = {name: right[name] for name in slices.outputs if name in right}
         seconds = thread_time() - start
         if length == count or seconds >= max(RANGE_SECONDS, WORTH * before):
             known = (inputs, expected) if length == count else None
@@ -424,10 +425,16 @@ class Verifier:
             given, kept = slices.window(self._case, inputs, sample.first + start, end - start)
             expected = self._problem.oracle(self._case, given)
         bad = np.zeros(len(indices), np.bool_)
-        for name in slices.outputs:
+        for name in (output for output in slices.outputs if output in expected):
             right = expected[name].part(kept) if slices.halo(self._case) else expected[name]
             wrong = _wrong(name, right, sample.outputs[name][indices, start:end])
             bad |= wrong.reshape(len(indices), -1).any(axis=1)
+        for number in np.flatnonzero(~bad) if self._problem.checker is not None else ():
+            outputs = {
+                name: sample.outputs[name][indices[number]].reshape(_shape(inputs, name))
+                for name in slices.outputs
+            }
+            bad[number] = refused(self._problem, self._case, inputs, outputs, expected)[0] is not None
         return {sample.calls[index] for index, is_bad in zip(indices, bad, strict=True) if is_bad}
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _CTYPES = {
     **dict.fromkeys(("int", "int32_t", "unsigned", "unsigned int", "uint32_t"), "int"),
+    **dict.fromkeys(("char", "signed char", "unsigned char", "int8_t", "uint8_t"), "int"),
+    **dict.fromkeys(("short", "unsigned short", "int16_t", "uint16_t"), "int"),
     **dict.fromkeys(("long", "long long", "long int", "int64_t", "size_t", "std::size_t"), "long"),
     **dict.fromkeys(("unsigned long", "unsigned long long", "uint64_t", "ptrdiff_t"), "long"),
     "bool": "bool",
@@ -172,7 +174,8 @@ def _fits(expected: ProblemParameter, kind: str) -> bool:
     if isinstance(expected, ScalarParameter):
         return kind == expected.ctype or (expected.ctype in _WHOLE and kind in _WHOLE)
     if isinstance(expected, ArrayParameter):
-        return kind.removesuffix("*") in {"void", *DTYPES[expected.dtype].spellings} and kind.endswith("*")
+        spellings = {"void", expected.spelling, *DTYPES[expected.dtype].spellings}
+        return kind.removesuffix("*") in spellings and kind.endswith("*")
     return kind == "stream"
 
 
@@ -208,7 +211,7 @@ def _declared(parameters: Iterable[ProblemParameter]) -> str:
     def text(parameter: ProblemParameter) -> str:
         if isinstance(parameter, ArrayParameter):
             const = "const " if parameter.role is Role.INPUT else ""
-            return f"{const}{DTYPES[parameter.dtype].spellings[0]}* {parameter.name}"
+            return f"{const}{parameter.spelling}* {parameter.name}"
         if isinstance(parameter, ScalarParameter):
             return f"{_HOST_ARRAY if parameter.ctype == _LONGS else parameter.ctype} {parameter.name}"
         return f"cudaStream_t {parameter.name}"

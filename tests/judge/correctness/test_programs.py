@@ -9,6 +9,7 @@ import pytest
 
 from grader.devices.device import Answer, Status
 from grader.judge.correctness.programs import Compared, compared_output, judged
+from grader.problems.checking import Wrong
 from grader.problems.formats import FORMATS
 from grader.problems.problem import Case
 from grader.problems.program import STDOUT, Expected, Numbers, Run, Text, Words, program
@@ -16,6 +17,9 @@ from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from grader.problems.problem import Checker
+    from grader.records.record import CaseResult
 
 
 def compared(expected: Expected, content: bytes | str, *ignored: str) -> Compared:
@@ -155,3 +159,21 @@ def test_a_checker_says_what_no_expected_output_can(
     assert result.message.startswith(message)
     right = not message and files[STDOUT] == b"done"
     assert result.verdict is (Verdict.PASS if right else Verdict.FAIL)
+
+
+def test_a_checker_of_a_program_may_name_what_is_wrong_and_is_no_student_s_fault_where_it_fails() -> None:
+    run = Run(expected={}, outputs=("order.txt",))
+    (case,) = program(id="order", file="order.cu", run=lambda _: run, sizes={"a": [{"n": 3}]}).cases(1)
+
+    def result(checker: Checker) -> CaseResult:
+        checked = program(
+            id="order", file="order.cu", run=lambda _: run, sizes={"a": [{"n": 3}]}, checker=checker
+        )
+        files = {STDOUT: b"", "order.txt": b"2 0 1"}
+        return judged(checked, case, run, Answer(Status.RETURNED, files=files, kernels=1))
+
+    wrong = result(lambda *_: Wrong("a vertex is missing", "order.txt"))
+    assert (wrong.verdict, wrong.message) == (Verdict.FAIL, "a vertex is missing")
+    failing = result(lambda _, __, outputs: outputs["other.txt"].decode())
+    assert failing.verdict is Verdict.INFRA_ERROR
+    assert "checker fails in n = 3 with KeyError: 'other.txt'" in failing.message

@@ -14,6 +14,7 @@ from problems.formulas import FORMULAS
 from grader.devices.timed import Content
 from grader.judge.timing import verification
 from grader.judge.timing.verification import CONTENTS, Bases, Extent, Threads, Verifier, draw, extents
+from grader.problems import contents, formula
 from grader.problems.distributions import build_cases
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import (
@@ -351,3 +352,36 @@ def test_what_outputs_of_integers_hold_before_a_call_differs_from_base_to_base()
     held = np.stack([base["y"] for base in bases.arrays])
     assert held.shape == (SLOTS, 60)
     assert not (held == held[0]).all(axis=0).any()
+
+
+@pytest.mark.parametrize(("place", "wrong"), [(0, 0), (1, 1)])
+def test_a_checker_looks_at_timed_calls_as_well(place: int, wrong: int) -> None:
+    """The first of equal numbers, and the last one, are the largest; those between them are smaller."""
+    problem = formula.problem(
+        id="argmax",
+        file="argmax.cu",
+        launcher="launch_argmax(int* largest, int* place, const int* x, int n, cudaStream_t stream)",
+        formula=lambda x: {"largest": x.max().view(1)},
+        check=lambda _, inputs, outputs: (
+            "" if inputs.arrays["x"][outputs["place"][0]] == outputs["largest"][0] else "it is smaller"
+        ),
+        inputs=lambda n: {"x": contents.integers(7, 7, n)},
+        outputs=lambda: {"place": (1,)},
+        sizes={"n": formula.Range(1, 100)},
+    )
+    (case,) = build_cases(5, [("any", {"n": 40}, "normal")])
+    random = SystemRandom()
+    bases = draw(problem, case, iter(range(1000)), SLOTS)
+    for inputs in bases.inputs:
+        inputs.arrays["x"][1] = 0
+    judged = extents(problem, case, bases.inputs[0])
+    with Threads() as pool:
+        verifier = Verifier(problem, case, judged, pool, SLOTS, random)
+        contents_of_slots = bases.contents(SLOTS, random)
+        session = Session(problem, case, bases, contents_of_slots)
+        for outputs in session.outputs:
+            outputs["largest"], outputs["place"] = np.array([7], np.int32), np.array([place], np.int32)
+        verifier.sample(session, bases, contents_of_slots, whole=True)  # type: ignore[arg-type]
+        verifier.fetch(session)  # type: ignore[arg-type]
+        verifier.settle()
+    assert (verifier.verified > 0, verifier.wrong > 0) == (True, bool(wrong))

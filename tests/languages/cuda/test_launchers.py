@@ -11,6 +11,8 @@ from first_assignment import KERNELS
 from grader.devices.device import Memory
 from grader.languages.cuda.launchers import launcher
 from grader.languages.language import LauncherError
+from grader.problems.contents import integers
+from grader.problems.formula import Range, problem
 from grader.problems.problem import ANY_TYPE, ScalarParameter, several_types
 
 if TYPE_CHECKING:
@@ -202,3 +204,32 @@ def test_a_scalar_has_the_type_that_arithmetic_is_done_in() -> None:
         dtype: [one.ctype for one in typed.parameters if isinstance(one, ScalarParameter)]
         for dtype, typed in problem.by_type.items()
     } == {dtype: [ctype] for dtype, ctype in types.items()}
+
+
+BYTES = problem(
+    id="gray",
+    file="gray.cu",
+    launcher="launch_gray(unsigned int* bins, const uchar4* pixels, size_t n, unsigned char most)",
+    formula=lambda pixels: pixels[:, :3].long().sum(1),
+    inputs=lambda n: {"pixels": integers(0, 255, n, 4), "most": 255},
+    sizes={"n": Range(1, 100)},
+)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "unsigned int* bins, const uchar4* pixels, size_t n, unsigned char most",
+        "uint32_t* bins, const unsigned char* pixels, unsigned long long n, uint8_t most",
+        "unsigned* bins, uchar4 const* pixels, int n, int most",
+    ],
+)
+def test_vectors_and_unsigned_types_in_each_spelling(parameters: str) -> None:
+    assert of(BYTES, f"void launch_gray({parameters}) {{}}", Memory.HOST).notes == ()
+
+
+@pytest.mark.parametrize("pointer", ["uchar3*", "float4*", "int*"])
+def test_another_vector_is_refused(pointer: str) -> None:
+    code = f"void launch_gray(unsigned* bins, const {pointer} pixels, int n, int most) {{}}"
+    with pytest.raises(LauncherError, match=r"the assignment's 4 \(unsigned int\* bins, const uchar4\* "):
+        of(BYTES, code, Memory.HOST)

@@ -1,0 +1,152 @@
+"""Contents that belong together: drawn by one function, in order, or each number once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from grader.problems.contents import (
+    ASCENDING,
+    NORMAL,
+    SOME_LONG,
+    ascending,
+    integers,
+    offsets,
+    permutation,
+    real,
+    together,
+)
+from grader.problems.formula import FormulaError, Range, problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from grader.problems.problem import KernelProblem
+
+EVEN = "rows of one length"
+
+
+def jagged(random: np.random.Generator, rows: int, entries: int, *, even: bool) -> dict[str, Any]:
+    """A sparse matrix by jagged diagonals: rows by length, and column after column of what remains."""
+    lengths = np.bincount(
+        np.arange(entries) % rows if even else random.integers(rows, size=entries), None, rows
+    )
+    order = np.argsort(-lengths, kind="stable")
+    counts = (lengths > np.arange(entries)[:, None]).sum(1)
+    return {
+        "order": order,
+        "begin": np.concatenate([[0], counts.cumsum()]),
+        "columns": random.integers(rows, size=entries),
+        "longest": lengths.max(),
+    }
+
+
+def multiplied(
+    values: torch.Tensor,
+    x: torch.Tensor,
+    order: torch.Tensor,
+    begin: torch.Tensor,
+    columns: torch.Tensor,
+    rows: int,
+    entries: int,
+) -> torch.Tensor:
+    places = torch.arange(entries)
+    diagonals = torch.searchsorted(begin[1:].contiguous(), places, right=True)
+    row = order[places - begin[diagonals]]
+    return torch.zeros(rows, dtype=values.dtype).index_add(0, row, values * x[columns])
+
+
+JDS: KernelProblem = problem(
+    id="jds",
+    file="jds.cu",
+    launcher="launch_jds(float* y, const float* values, const float* x, const int* order, const int* begin, "
+    "const int* columns, int longest, int rows, int entries, cudaStream_t stream)",
+    formula=multiplied,
+    inputs=lambda rows, entries: {
+        **together(
+            {
+                NORMAL: lambda random: jagged(random, rows, entries, even=False),
+                EVEN: lambda random: jagged(random, rows, entries, even=True),
+            },
+            order=(rows,),
+            begin=(entries + 1,),
+            columns=(entries,),
+            longest=(),
+        ),
+        "values": real(entries),
+        "x": real(rows),
+    },
+    sizes={"rows": Range(1, 300), "entries": Range(1, 1000)},
+)
+
+
+def test_one_function_draws_what_belongs_together_in_every_case() -> None:
+    cases = JDS.cases(1)
+    assert EVEN in {case.distribution for case in cases}
+    for case in cases:
+        inputs = JDS.inputs(case)
+        rows, entries = case.sizes["rows"], case.sizes["entries"]
+        arrays: dict[str, NDArray[Any]] = {
+            name: array for name, array in inputs.arrays.items() if array is not None
+        }
+        lengths = np.bincount(arrays["order"], minlength=rows)
+        assert (lengths == 1).all()  # it is a permutation
+        assert arrays["begin"][inputs.scalars["longest"]] == entries
+        assert arrays["begin"].dtype == np.int32
+        if case.distribution == EVEN:
+            assert inputs.scalars["longest"] == -(-entries // rows)
+        dense = np.zeros((rows, rows))
+        for place in range(min(entries, 200)):
+            diagonal = np.searchsorted(arrays["begin"][1:], place, "right")
+            row = arrays["order"][place - arrays["begin"][diagonal]]
+            dense[row, arrays["columns"][place]] += float(arrays["values"][place])
+        if entries <= 200:
+            (expected,) = JDS.oracle(case, inputs)["y"].candidates
+            assert np.allclose(
+                expected.expected, dense @ arrays["x"].astype(np.float64), rtol=1e-9, atol=1e-30
+            )
+
+
+def test_what_belongs_together_is_neither_cut_nor_rotated_nor_called_with_other_sizes() -> None:
+    assert (JDS.slices, JDS.turning) == ((), ())
+    assert not any(case.queued for case in JDS.cases(1))
+
+
+def test_numbers_are_in_order_in_every_distribution() -> None:
+    content = ascending(integers(-5, 5, 3, 40))
+    for distribution in content.draws("int32"):
+        numbers = content.drawn(np.random.default_rng(1), "int32", distribution)
+        assert (np.diff(numbers.astype(np.int64), axis=1) >= 0).all()
+    assert content.draws("int32").keys() == integers(-5, 5, 3, 40).draws("int32").keys()
+
+
+def test_each_number_once() -> None:
+    content = permutation(50)
+    for distribution in content.draws("int32"):
+        numbers = content.drawn(np.random.default_rng(1), "int32", distribution)
+        assert sorted(numbers.tolist()) == list(range(50))
+    assert (content.drawn(np.random.default_rng(1), "int32", ASCENDING) == np.arange(50)).all()
+    assert SOME_LONG in offsets(4, 3).draws("int32")  # which other contents keep
+
+
+@pytest.mark.parametrize(
+    ("draws", "text"),
+    [
+        ({EVEN: lambda _: {}}, "together needs a function for the distribution 'normal'"),
+        ({NORMAL: lambda _: {"x": np.zeros(3)}}, r"draws together \{'x': \(3,\)\}, and says that it draws"),
+        ({NORMAL: lambda _: {"x": 1 / 0}}, "inputs fails with n = .*: ZeroDivisionError"),
+    ],
+)
+def test_what_does_not_fit_is_refused(draws: Any, text: str) -> None:  # noqa: ANN401 - wrong ones
+    with pytest.raises(FormulaError, match=text):
+        problem(
+            id="x",
+            file="x.cu",
+            launcher="launch_x(float* y, const float* x, int n, cudaStream_t stream)",
+            formula=lambda x: 2 * x,
+            inputs=lambda n: together(draws, x=(n,)),
+            sizes={"n": Range(1, 10)},
+        )
