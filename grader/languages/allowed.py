@@ -135,6 +135,19 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 }
 """What may be imported or named by a path, and what may be used of it; a part that stands here is allowed."""
 
+OTHER_WAYS: Mapping[str, str] = {
+    "torch.utils.cpp_extension": "C++ that it builds",
+    "cupy": "CuPy",
+    "numba": "Numba",
+    "cuda": "CUDA C++ that NVRTC compiles",
+    "pycuda": "PyCUDA",
+    "cutlass": "CuTe",
+    "tilelang": "TileLang",
+    "warp": "Warp",
+    "jax": "JAX",
+}
+"""Modules that other ways to write kernels begin with, and what the kernels are in then."""
+
 BUILTINS = _names(
     "Ellipsis False None NotImplemented True __debug__ abs all any ascii bin bool bytearray "
     "bytes callable chr classmethod complex dict divmod enumerate filter float format frozenset "
