@@ -69,6 +69,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         "float64 floor full inf int32 int64 linspace log log2 max maximum mean min minimum nan "
         "ndarray newaxis ones pi prod sqrt stack sum tril triu where zeros zeros_like"
     ),
+    "task": _names("TestSpec input_t output_t"),
     "torch": (
         OPERATORS,
         *_names(
