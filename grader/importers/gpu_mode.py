@@ -14,6 +14,7 @@ import keyword
 import math
 import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ class Value:
         name: as the original calls it, where it does.
         dtype: of a tensor's elements; "" for a number.
         kind: the type of a number; None for a tensor.
-        lengths: how a tensor's shape follows from the sizes.
+        lengths: how a tensor's shape follows from the sizes; of a result, only where it does so simply.
         text: a number as an expression in Python of the sizes.
         filled: whether the function may fill it, as the reference returns it.
         read: whether its content counts before that.
@@ -412,10 +413,11 @@ def _at(task: Task, original: Original, points: Sequence[Spec]) -> Task:
     values = tuple(
         _fitted(value, both, [data[number] for data in drawn]) for number, value in enumerate(task.data)
     )
-    results = tuple(
-        _fitted(value, both, [data[number] for data in returned]) for number, value in enumerate(task.results)
-    )
-    return replace(task, data=values, results=results)
+    results = list(task.results)
+    for number, value in enumerate(task.results):
+        with suppress(FormulaError):  # a formula says itself what shape it makes
+            results[number] = _fitted(value, both, [data[number] for data in returned])
+    return replace(task, data=values, results=tuple(results))
 
 
 def _apart(task: Task) -> Task:

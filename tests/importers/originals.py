@@ -157,6 +157,45 @@ def generate_input(size: int, distribution: str, seed: int) -> input_t:
 check_implementation = make_match_reference(ref_kernel)
 """,
     ),
+    "total": (
+        """
+tests:
+  - {"size": 63, "seed": 7}
+  - {"size": 1024, "seed": 8}
+""",
+        """
+def ref_kernel(data: input_t) -> output_t:
+    return data.sum()
+
+
+def generate_input(size: int, seed: int) -> input_t:
+    return torch.randn(size, device="cuda", generator=torch.Generator(device="cuda").manual_seed(seed))
+
+
+check_implementation = make_match_reference(ref_kernel, rtol=1e-3, atol=1e-3)
+""",
+    ),
+    "windows": (
+        """
+tests:
+  - {"size": 16, "width": 3, "seed": 7}
+  - {"size": 32, "width": 5, "seed": 8}
+""",
+        """
+def ref_kernel(data: input_t) -> output_t:
+    rows, weights = data
+    return torch.nn.functional.conv1d(rows, weights)
+
+
+def generate_input(size: int, width: int, seed: int) -> input_t:
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    rows = torch.randn(2, 3, size, device="cuda", generator=gen)
+    return rows, torch.randn(4, 3, width, device="cuda", generator=gen)
+
+
+check_implementation = make_match_reference(ref_kernel, rtol=1e-3, atol=1e-3)
+""",
+    ),
     "scaled_in_place": (
         """
 tests:

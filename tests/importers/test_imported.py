@@ -52,11 +52,15 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
         "prefix_sum": False,
         "scaled_in_place": False,
         "sort": False,
+        "total": False,
         "vector_sum": True,
+        "windows": False,
     }
 
 
-@pytest.mark.parametrize("name", ["vector_sum", "grayscale", "prefix_sum", "scaled_in_place"])
+@pytest.mark.parametrize(
+    "name", ["vector_sum", "grayscale", "prefix_sum", "scaled_in_place", "total", "windows"]
+)
 def test_a_traced_reference_has_derived_bounds_and_more_cases(assignment: Assignment, name: str) -> None:
     traced = problem(assignment, name)
     assert traced.tolerance is None
@@ -182,11 +186,11 @@ def custom_kernel(data: input_t) -> output_t:
 """
 
 
-def graded(assignment: Assignment, folder: Path, text: str) -> Record:
+def graded(assignment: Assignment, folder: Path, text: str, name: str = "histogram") -> Record:
     pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
-    (folder / "histogram.py").write_text(text)
+    (folder / f"{name}.py").write_text(text)
     request = grading.GradingRequest(
-        folder, replace(assignment), ("histogram",), "sim", "process", "auto", seed=1
+        folder, replace(assignment), (name,), "sim", "process", "auto", seed=1, fast=True
     )
     return grading.grade(request, bench=Bench())
 
@@ -206,3 +210,29 @@ def test_a_wrong_answer_in_the_originals_form_fails(assignment: Assignment, tmp_
     (result,) = graded(assignment, tmp_path, wrong).problems
     assert result.verdict is Verdict.FAIL
     assert {case.verdict for case in result.correctness.cases} == {Verdict.FAIL}
+
+
+WRONG_TOTAL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(total, values, n, size: tl.constexpr):
+    at = tl.arange(0, size)
+    tl.store(total, tl.sum(tl.load(values + at, mask=at < n - 1, other=0.0), 0))
+
+
+def custom_kernel(data):
+    total = torch.empty((), device=data.device)
+    add[(1,)](total, data, data.shape[0], 1024)
+    return total
+"""
+
+
+def test_a_single_number_is_judged_like_a_row(assignment: Assignment, tmp_path: Path) -> None:
+    (result,) = graded(assignment, tmp_path, WRONG_TOTAL, "total").problems
+    assert result.verdict is Verdict.FAIL
+    (output,) = next(case for case in result.correctness.cases if case.verdict is Verdict.FAIL).outputs
+    assert (output.name, output.bad, output.total) == ("result", 1, 1)
