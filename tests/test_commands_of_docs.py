@@ -42,6 +42,7 @@ ELSEWHERE = {
     "docs/write_an_assignment.md": {"grader": "tests/test_write_an_assignment.py"},
     "": {
         "grader assignment check": "tests/soundness/test_check.py",
+        "grader assignment import": "tests/importers/test_import_command.py",
         "grader assignment mutate": "tests/soundness/test_mutate.py",
         "grader grade . --watch": "tests/cli/test_watch.py",
         "grader batch FOLDER --out DIR --slurm": "tests/slurm/test_loopback.py",

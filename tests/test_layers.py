@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         *GROUND,
         *("problems", "assignments", "submissions", "sandbox", "devices", "languages", "baseline", "judge"),
     },
+    "importers": {"problems"},
     "soundness": {  # above run: what an assignment is worth shows where its kernels are graded
         *GROUND,
         *("problems", "assignments", "submissions", "devices", "languages", "baseline", "judge", "run"),
@@ -49,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
         "languages",
         "judge",
         "run",
+        "importers",
         "soundness",
         "reports",
         "batch",

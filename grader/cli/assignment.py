@@ -54,6 +54,38 @@ def new(folder: Path, *, program: bool) -> int:
     return ExitCode.OK
 
 
+@assignment.command("import")
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="The new folder of the assignment; else FOLDER's name with _assignment, here.",
+)
+def import_(folder: Path, out: Path | None) -> int:
+    """Make an assignment of problems in another project's form.
+
+    FOLDER is a problem of the GPU MODE form (task.yml, reference.py), or holds folders of such problems. Its
+    Python files are run. The exit code is 1 where a problem could not be imported.
+    """
+    with importing():
+        from grader.importers import folders  # noqa: PLC0415 - PyTorch takes seconds
+
+    out = out or Path(f"{folder.resolve().name}_assignment")
+    try:
+        report = folders.imported(folder, out)
+    except folders.ImportFaultError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except OSError as error:
+        raise FaultError(f"{out} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
+    for line in report.lines:
+        click.echo(line)
+    click.echo(
+        f"Read {out}, put right answers in {out}/reference_triton, then: grader assignment check {out}"
+    )
+    return ExitCode.POINTS_LOST if report.refused else ExitCode.OK
+
+
 @assignment.command()
 @named
 @click.option("--problem", "problems", multiple=True, metavar="ID", help="Only this problem; repeatable.")

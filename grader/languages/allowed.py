@@ -69,6 +69,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         "float64 floor full inf int32 int64 linspace log log2 max maximum mean min minimum nan "
         "ndarray newaxis ones pi prod sqrt stack sum tril triu where zeros zeros_like"
     ),
+    "task": _names("TestSpec input_t output_t"),
     "torch": (
         OPERATORS,
         *_names(
@@ -134,6 +135,19 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "triton.tools.tensor_descriptor": ("TensorDescriptor",),
 }
 """What may be imported or named by a path, and what may be used of it; a part that stands here is allowed."""
+
+OTHER_WAYS: Mapping[str, str] = {
+    "torch.utils.cpp_extension": "C++ that it builds",
+    "cupy": "CuPy",
+    "numba": "Numba",
+    "cuda": "CUDA C++ that NVRTC compiles",
+    "pycuda": "PyCUDA",
+    "cutlass": "CuTe",
+    "tilelang": "TileLang",
+    "warp": "Warp",
+    "jax": "JAX",
+}
+"""Modules that other ways to write kernels begin with, and what the kernels are in then."""
 
 BUILTINS = _names(
     "Ellipsis False None NotImplemented True __debug__ abs all any ascii bin bool bytearray "

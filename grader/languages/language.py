@@ -114,12 +114,12 @@ class Inspection:
     Attributes:
         forbidden: why it breaks the policy of what a submission may use, a sentence per reason.
         entry_points: those that were looked for, in their order.
-        misspelt: whether all that is forbidden are names that are close to one that may be used.
+        mistaken: whether all of that is a mistake, and no attempt to reach anything.
     """
 
     forbidden: tuple[str, ...]
     entry_points: tuple[EntryPoint, ...]
-    misspelt: bool = False
+    mistaken: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from grader.languages import allowed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+_INSTEAD = "Hand in kernels under @triton.jit, or a .cu file where the assignment takes CUDA"
 _NO_NEED = "which no launcher needs"
 _BY_TEXT = "looks something up by a text that it computes"
 _INTERNAL = frozenset(
@@ -42,12 +43,12 @@ class Review:
 
     Attributes:
         reasons: a sentence with its line for each.
-        misspelt: whether each is a name that is close to one that may be used: a mistake, and no attempt to
-            reach anything.
+        mistaken: whether they are mistakes, and no attempt to reach anything: each is a name that is close to
+            one that may be used, or they are the file's kernels in a language that is not taken here.
     """
 
     reasons: tuple[str, ...]
-    misspelt: bool
+    mistaken: bool
 
 
 def review(tree: ast.Module, file: str, modules: Mapping[str, Collection[str]] | None = None) -> Review:
@@ -63,9 +64,10 @@ def review(tree: ast.Module, file: str, modules: Mapping[str, Collection[str]] |
     body = [node for node in tree.body if not _is_main(node)]
     looking = _Looking(ast.Module(body, []), modules or {})
     looking.visit(looking.tree)
-    offences = sorted(looking.found, key=lambda offence: offence[0])
+    offences = sorted(looking.other_ways[:1] or looking.found, key=lambda offence: offence[0])
     reasons = tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in offences))
-    return Review(reasons, bool(reasons) and looking.misspelt == len(looking.found))
+    mistaken = bool(looking.other_ways) or (bool(reasons) and looking.misspelt == len(looking.found))
+    return Review(reasons, mistaken)
 
 
 def public(tree: ast.Module) -> frozenset[str]:
@@ -88,6 +90,7 @@ class _Looking(ast.NodeVisitor):
         self.tree = tree
         self.found: list[tuple[int, str]] = []
         self.misspelt = 0  # of these
+        self.other_ways: list[tuple[int, str]] = []  # kernels in another language, of which the rest is part
         self._given = modules
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._modules = dict(self._imported())
@@ -96,6 +99,18 @@ class _Looking(ast.NodeVisitor):
 
     def _note(self, node: ast.AST, reason: str) -> None:
         self.found.append((getattr(node, "lineno", 0), reason))
+
+    def _note_import(self, node: ast.AST, path: str, reason: str) -> None:
+        """Note an import that is refused, and what to hand in instead where it is of another language."""
+        self._note(node, reason)
+        for module, kind in allowed.OTHER_WAYS.items():
+            if f"{path}.".startswith(f"{module}."):
+                self.other_ways.append(
+                    (
+                        node.lineno if isinstance(node, ast.stmt) else 0,
+                        f"imports {module}: kernels in {kind} are not taken in this file. {_INSTEAD}",
+                    )
+                )
 
     def _note_unknown(self, node: ast.AST, use: str, name: str, names: Collection[str]) -> None:
         """Note the use of a name that may not be used, with the nearest one that may."""
@@ -132,7 +147,7 @@ class _Looking(ast.NodeVisitor):
         for alias in node.names:
             self._bind(node, alias.asname or "")
             if not self._is_module(alias.name) and not self._is_for_types(node):
-                self._note(node, f"imports {alias.name}, {self._of_import(alias.name)}")
+                self._note_import(node, alias.name, f"imports {alias.name}, {self._of_import(alias.name)}")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
@@ -144,7 +159,8 @@ class _Looking(ast.NodeVisitor):
             if alias.name == "*":
                 self._note(node, f"imports all of {module}: name what it needs")
             elif not self._is_module(module):
-                self._note(node, f"imports {path if node.module else module}, {self._of_import(path)}")
+                named = path if node.module else module
+                self._note_import(node, named, f"imports {named}, {self._of_import(path)}")
             elif not self._may(module, alias.name):
                 self._note_unknown(node, f"imports {path}", alias.name, self._of(module))
 

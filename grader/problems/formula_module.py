@@ -38,7 +38,7 @@ from grader.problems.problem import ArrayParameter, Role, ScalarParameter
 from grader.problems.sizes import MOST_ELEMENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from grader.problems.contents import Content, Number
     from grader.problems.formula import Formula, Sizes
@@ -94,7 +94,7 @@ def module(
         FormulaError: the parts do not fit together.
     """
     problem = of_parameters(
-        _parameters(arguments, results),
+        parameters_of(arguments, results),
         id=id,
         file=file,
         entry_point=function,
@@ -116,8 +116,15 @@ def module(
     )
 
 
-def _parameters(arguments: Mapping[str, str | type], results: Mapping[str, str]) -> tuple[Parameter, ...]:
+def parameters_of(
+    arguments: Mapping[str, str | type], results: Mapping[str, str], in_place: Collection[str] = ()
+) -> tuple[Parameter, ...]:
     """The arguments in order, and behind them the results that are none of them.
+
+    Args:
+        arguments: as in ``module``.
+        results: likewise.
+        in_place: the results whose content counts before.
 
     Raises:
         FormulaError: a type is unknown, there is no result, or the outputs among the arguments come in
@@ -135,7 +142,8 @@ def _parameters(arguments: Mapping[str, str | type], results: Mapping[str, str])
         if isinstance(kind, type) and kind in NUMBERS:
             parameters.append(ScalarParameter(name, NUMBERS[kind]))
         elif isinstance(kind, str) and kind in DTYPES:
-            parameters.append(ArrayParameter(name, Role.OUTPUT if name in results else Role.INPUT, kind))
+            role = Role.INOUT if name in in_place else Role.OUTPUT if name in results else Role.INPUT
+            parameters.append(ArrayParameter(name, role, kind))
         else:
             types = ", ".join(map(repr, DTYPES))
             numbers = ", ".join(number.__name__ for number in NUMBERS)

@@ -16,6 +16,21 @@ Operators = Literal["none", "views", "all"]
 """Which operators of PyTorch a function may use: none, those that give views of a tensor, or all."""
 
 
+@dataclass(frozen=True)
+class Tolerance:
+    """A difference that the judge allows because the project that a problem comes from allows it.
+
+    Attributes:
+        rtol: share of the expected element.
+        atol: what is allowed in addition.
+        why: why no bound was derived, in one sentence.
+    """
+
+    rtol: float
+    atol: float
+    why: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModuleProblem(KernelProblem):
     """A function on tensors; its entry point is the name of the function.
@@ -24,11 +39,13 @@ class ModuleProblem(KernelProblem):
         made: outputs that the function is not given: it makes tensors of their shapes, and returns them.
         packed: whether it takes one tuple of all its arguments.
         torch_operators: which operators of PyTorch it may use.
+        tolerance: the allowed error, where it is that of an original instead of one that was derived.
     """
 
     made: tuple[str, ...] = ()
     packed: bool = False
     torch_operators: Operators = "views"
+    tolerance: Tolerance | None = None
 
     @property
     def passed(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from grader.languages.cache import Cache
 from grader.languages.jobs import compile_limits
 from grader.languages.known import files, languages
 from grader.languages.language import FileBuild  # noqa: TC001 - pydantic reads the annotation
+from grader.problems.module import ModuleProblem
 from grader.problems.problem import KernelProblem
 from grader.problems.threads import keep_to_one_thread
 from grader.records.errors import MachineError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from grader.assignments.rules import ProblemPoints
     from grader.devices.device import Memory
     from grader.devices.gpu import Gpu
+    from grader.problems.module import Tolerance
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
     from grader.run.preparation import Outcome
@@ -248,6 +250,9 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             files=sorted(submission.files),
             notes=list(submission.notes),
         )
+        for entry, problem in wanted:
+            if isinstance(problem, ModuleProblem) and problem.tolerance:
+                run.note(_tolerated(entry, problem.tolerance))
         progress("looking at this machine")
         machine = run.bench.machine(request.device, request.sandbox, assignment.rules.limits)
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
@@ -290,6 +295,14 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             for one in answers
         ]
         _judge_all(run, machine, answers, materials)
+
+
+def _tolerated(entry: ProblemPoints, tolerance: Tolerance) -> str:
+    """A sentence on an allowed error that is not derived."""
+    return (
+        f"{entry.title}: the tolerance of the original counts, rtol {tolerance.rtol:g} and atol "
+        f"{tolerance.atol:g}, and no derived bound: {tolerance.why}"
+    )
 
 
 def _files(assignment: Assignment, wanted: Iterable[tuple[ProblemPoints, Problem]]) -> list[str]:

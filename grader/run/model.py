@@ -171,7 +171,7 @@ def _check_policy(material: Material, file: str, imports: Iterable[Path]) -> Non
     modules = {path.stem: policy.public(ast.parse(path.read_bytes())) for path in imports}
     review = policy.review(tree, file, modules)
     if review.reasons:
-        raise forbidden_use(file, review.reasons, misspelt=review.misspelt)
+        raise forbidden_use(file, review.reasons, mistaken=review.mistaken)
 
 
 def _memory(conduct: Conduct, candidates: Iterable[Candidate]) -> Memory:

@@ -90,10 +90,10 @@ class NotJudgedError(Exception):
 
 
 def forbidden_use(
-    file: str, reasons: tuple[str, ...], build: BuildResult | None = None, *, misspelt: bool
+    file: str, reasons: tuple[str, ...], build: BuildResult | None = None, *, mistaken: bool
 ) -> NotJudgedError:
-    """Why a problem is not judged whose file uses what it may not use; a misspelt name is a mistake only."""
-    if misspelt:
+    """Why a problem is not judged whose file uses what it may not use; no distrust of a mistake."""
+    if mistaken:
         return NotJudgedError("; ".join(reasons), build)
     return NotJudgedError(f"{file} uses what a submission may not use", build, Verdict.UNTRUSTED, reasons)
 
@@ -148,5 +148,5 @@ def inspected(
     allowed = material.assignment.rules.allowed_imports
     found = language.inspect(build.artefact, file, contents, entry_points, others, allowed)
     if found.forbidden:
-        raise forbidden_use(file, found.forbidden, result, misspelt=found.misspelt)
+        raise forbidden_use(file, found.forbidden, result, mistaken=found.mistaken)
     return build.artefact, found.entry_points, result

@@ -138,7 +138,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     allowed = (*material.assignment.rules.allowed_imports, *_libraries(problem.flags))
     allowed = (*allowed, *(re.escape(library.name) for library in libraries))
     if reasons := violations(build.artefact, contents, allowed, program=True):
-        raise forbidden_use(problem.file, reasons, result, misspelt=False)
+        raise forbidden_use(problem.file, reasons, result, mistaken=False)
     ignored = _overridden(problem, contents, material.submission.files.keys())
     notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
     return PreparedProgram(problem, entry, build.artefact, libraries, toolchain, notes, result)

@@ -33,7 +33,6 @@ def reasons(text: str) -> tuple[str, ...]:
     [
         ("import ctypes", "kernel.py:1 imports ctypes"),
         ("from os import path", "imports os"),
-        ("import torch.utils.cpp_extension", "imports torch.utils.cpp_extension, whose utils"),
         ("from triton.runtime import jit", "imports triton.runtime.jit"),
         ("from torch.utils import data", "imports torch.utils.data, whose utils"),
         ("from . import other", "imports ."),
@@ -193,7 +192,24 @@ def test_the_files_of_the_assignments_break_no_policy(pattern: str) -> None:
     ],
 )
 def test_a_misspelt_name_is_told_from_an_attempt_to_reach_something(text: str, *, misspelt: bool) -> None:
-    assert review(ast.parse(text), "kernel.py").misspelt is misspelt
+    assert review(ast.parse(text), "kernel.py").mistaken is misspelt
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch.utils.cpp_extension",
+        "import os\nfrom torch.utils import cpp_extension\nos.environ['A'] = 'b'",
+        "from torch.utils.cpp_extension import load_inline\nload_inline('a').add(1)",
+    ],
+)
+def test_kernels_in_another_language_are_told_what_to_hand_in_instead(text: str) -> None:
+    outcome = review(ast.parse(text), "kernel.py")
+    (reason,) = outcome.reasons
+    assert outcome.mistaken
+    assert "imports torch.utils.cpp_extension: kernels in C++ that it builds are not taken" in reason
+    assert "Hand in kernels under @triton.jit" in reason
+    assert reason.startswith("kernel.py:2" if text.startswith("import os") else "kernel.py:1")
 
 
 def test_no_module_of_the_table_leads_to_another_one_that_is_not_in_it() -> None:

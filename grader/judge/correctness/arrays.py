@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.checkers import CheckerError, described, refused, unwritten
 from grader.judge.correctness.comparison import changed_elements, compare
@@ -22,7 +24,6 @@ from grader.records.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from grader.devices.device import Answer, Call, Memory, Schedule, Session
@@ -87,7 +88,9 @@ def _called(
         if isinstance(problem, ModelProblem):
             launches = Launches(problem, content, inputs.scalars, expected())
         call = case_call(problem, content, inputs, seconds, memory, schedule, launches)
-        return session.run(call), launches
+        answer = session.run(call)
+        rows = {name: np.atleast_1d(array) for name, array in answer.arrays.items()}
+        return replace(answer, arrays=rows), launches
 
     answer, launches = called()
     second: list[Answer] = []

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems.dtypes import poisoned
+from grader.problems.problem import Candidate, Expectation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-
-    from grader.problems.problem import Candidate, Expectation
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
@@ -79,8 +78,11 @@ class Comparison:
 def compare(name: str, expectation: Expectation, actual: NDArray[np.generic]) -> Comparison:
     """The output ``actual`` against the candidates of ``expectation``, the best one of each row counting.
 
-    As soon as all is right, the others are not computed: that is most of the time of a right submission.
+    As soon as all is right, the others are not computed: that is most of the time of a right submission. A
+    number that is expected without dimensions is a row of one element.
     """
+    if not expectation.candidates[0].expected.ndim:
+        return compare(name, _as_row(expectation), actual.reshape(1))
     values = actual.astype(np.float64)
     loose = np.False_ if expectation.finite_only is None else expectation.finite_only[..., None]
     first, further = expectation.candidates[0], _further(expectation)
@@ -117,6 +119,20 @@ def compare(name: str, expectation: Expectation, actual: NDArray[np.generic]) ->
         expected=expected,
         bound=bound,
         wrong=wrong,
+    )
+
+
+def _as_row(expectation: Expectation) -> Expectation:
+    """The expectation of a single number as that of a row."""
+
+    def row(candidate: Candidate) -> Candidate:
+        return Candidate(candidate.expected.reshape(1), candidate.allowed.reshape(1))
+
+    further = expectation.further
+    return Expectation(
+        tuple(map(row, expectation.candidates)),
+        expectation.finite_only,
+        lambda: tuple(map(row, further())),
     )
 
 

@@ -33,6 +33,7 @@ INSTALL = "python -m pip install 'kernel-grader[triton]'"
 _SPECIALISATION = "specialisation.json"
 _PARTS = _CODE, _FACTS, _REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
 _MOST_BYTES = 64 << 10  # of a specialisation
+_MODULES = ("__init__", "build", "descriptors", "ptx", "specialisation", "task_types")  # of the program
 _MAIN = (
     "import sys\n\nsys.path.append(sys.argv.pop())\n\nfrom grader.runner.triton.build import main\n\nmain()\n"
 )
@@ -139,10 +140,7 @@ def packed() -> bytes:
                 (f"grader/runner/{path.relative_to(runner).as_posix()}", path.read_text())
                 for path in (
                     runner / "__init__.py",
-                    *(
-                        runner / "triton" / f"{module}.py"
-                        for module in ("__init__", "build", "descriptors", "ptx", "specialisation")
-                    ),
+                    *(runner / "triton" / f"{module}.py" for module in _MODULES),
                 )
             ),
             ("__main__.py", _MAIN),

@@ -120,7 +120,7 @@ class Triton:
         tree = source.parsed(artefact.read_bytes(), source_name)
         review = policy.review(tree, source_name)
         if review.reasons:
-            return Inspection(review.reasons, (), review.misspelt)
+            return Inspection(review.reasons, (), review.mistaken)
         return Inspection((), tuple(source.find(tree, source_name, name, further) for name in entry_points))
 
     def code_bytes(self, artefact: Path) -> int | None:

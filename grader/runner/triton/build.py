@@ -22,6 +22,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompilationError
 from triton.language import dtype
 
+from grader.runner.triton import task_types
 from grader.runner.triton.ptx import WARP, end_with_ptx
 from grader.runner.triton.specialisation import decoded
 
@@ -123,6 +124,7 @@ def kernels(text: str, file: str) -> Mapping[str, Any]:
         if _is_kernel(node):  # the runner does the rest, such as autotuning
             node.decorator_list = [decorator for decorator in node.decorator_list if _is_jit(decorator)]
     tree.body = _needed(tree.body)
+    task_types.define()
     sys.modules[_MODULE] = module = ModuleType(_MODULE)  # where dataclasses look for their types
     exec(compile(tree, file, "exec"), vars(module))  # noqa: S102 - what this sandboxed program is for
     return vars(module)

@@ -17,6 +17,7 @@ from triton.runtime.errors import OutOfResources
 from grader.runner.library import UnloadableError
 from grader.runner.pytorch.answers import answer_for
 from grader.runner.raised import RaisedError, RefusedError, account, raised
+from grader.runner.triton import task_types
 from grader.runner.triton.arrays import Arrays
 from grader.runner.triton.driver import Driver, Launcher
 from grader.runner.triton.form import NotReturnedError
@@ -70,6 +71,7 @@ class Launchers:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
+        task_types.define()
         try:
             with self._arrays:
                 spec.loader.exec_module(module)

@@ -151,3 +151,10 @@ def test_an_output_without_elements_is_right() -> None:
     nothing = np.zeros((3, 0))
     compared = compare("out", Expectation((Candidate(nothing, nothing),)), nothing.astype(np.float32))
     assert (compared.right, compared.total, compared.max_error) == (True, 0, 0.0)
+
+
+def test_a_number_without_dimensions_is_a_row_of_one() -> None:
+    total = Expectation((Candidate(np.array(3.0), np.array(0.5)),))
+    assert compare("out", total, np.array([3.25], np.float32)).right
+    wrong = compare("out", total, np.array([4.0], np.float32))
+    assert [(element.index, element.actual) for element in wrong.first_bad] == [((0,), 4.0)]

@@ -1,0 +1,1 @@
+"""Makes assignments from folders of other projects."""

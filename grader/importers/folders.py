@@ -1,0 +1,95 @@
+"""Imports the problems of a folder into one assignment.
+
+Layer: imports the library of problems.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from grader.importers.gpu_mode import TASK, ImportFaultError, read
+from grader.importers.written import finish, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from grader.importers.gpu_mode import Task
+    from grader.importers.written import Written
+
+__all__ = ["ImportFaultError", "Report", "imported"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the problems of a folder.
+
+    Attributes:
+        written: those that were imported.
+        refused: why each of the others was not, by its folder.
+    """
+
+    written: Sequence[Written]
+    refused: Mapping[Path, str]
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """A line or more on each problem."""
+        for problem in self.written:
+            yield from _about(problem)
+        for folder, reason in self.refused.items():
+            yield f"{folder}: not imported: {reason}"
+
+
+def _about(problem: Written) -> Iterator[str]:
+    task = problem.task
+    if problem.tolerant:
+        yield (
+            f"{task.name}: judged by its {len(task.tests)} tests with fresh seeds, and by its tolerance, "
+            f"rtol {task.rtol:g} and atol {task.atol:g}: {problem.tolerant}"
+        )
+    else:
+        sizes = ", ".join(f"{name} {low} to {high}" for name, (low, high, *_) in task.ranges.items())
+        yield f"{task.name}: bounds are derived from its reference, and cases have {sizes}"
+    if problem.untimed:
+        yield f"{task.name}: no points for speed: {problem.untimed}"
+    elif task.ranking != "geom":
+        yield f"{task.name}: ranks by {task.ranking} there; here it is the geometric mean of the speedups"
+
+
+def imported(folder: Path, out: Path) -> Report:
+    """Import a problem, or those in the folders within ``folder``, as an assignment in a new folder ``out``.
+
+    Raises:
+        ImportFaultError: none can be imported, or ``out`` is there already.
+        OSError: ``out`` cannot be written.
+    """
+    if out.exists():
+        raise ImportFaultError(f"{out} is there already. Name a folder that is not.")
+    alone = (folder / TASK).is_file()
+    tasks: list[Task] = []
+    refused: dict[Path, str] = {}
+    for path in [folder] if alone else sorted(path.parent for path in folder.glob(f"*/{TASK}")):
+        try:
+            tasks.append(read(path))
+        except ImportFaultError as error:
+            refused[path] = str(error)
+    with TemporaryDirectory() as draft:
+        written: list[Written] = []
+        for task in tasks:
+            try:
+                written.append(write(task, "submission.py" if alone else f"{task.name}.py", Path(draft)))
+            except ImportFaultError as error:
+                refused[task.folder] = str(error)
+        if not written:
+            reasons = "".join(f"\n{path}: {reason}" for path, reason in refused.items())
+            raise ImportFaultError(
+                f"{folder} holds no problem that can be imported, with a file {TASK} in it or in the folders "
+                f"within it{reasons}"
+            )
+        finish(written, Path(draft), out.resolve().name, folder.resolve().name.replace("_", " "))
+        shutil.copytree(draft, out)
+    return Report(written, refused)
