@@ -15,6 +15,7 @@ from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
+from grader.judge.correctness.exchange import Observed
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
@@ -283,6 +284,9 @@ class ProblemJudge:
         cases = tuple(case for case in cases if case.on in {"", device.kind})
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
+        exchange, observe = self.kind.exchange, self.material.observe
+        if observe is not None:
+            exchange = Observed(exchange, partial(observe, problem, answer.memory))
 
         def begin(case: Case) -> None:
             if ahead is not None:
@@ -304,7 +308,7 @@ class ProblemJudge:
                 lacks=answer.lacks,
                 hinted=lambda case: case.name in like_timed,
                 observe=following.observe if following else lambda _case, _answer: None,
-                exchange=self.kind.exchange,
+                exchange=exchange,
             )
 
         def judged(part: tuple[Case, ...]) -> Judged:
