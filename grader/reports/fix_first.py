@@ -439,7 +439,10 @@ def _numbers(
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
-    yield Fix(fault, do, example=_element(case))
+    seen = _element(case)
+    yield Fix(
+        fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
+    )
 
 
 def _raised(case: CaseResult) -> Fix:

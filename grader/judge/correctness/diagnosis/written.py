@@ -14,6 +14,8 @@ from grader.problems.dtypes import poisoned
 from grader.records.diagnosis import Diagnosis, as_question
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from grader.judge.correctness.diagnosis.evidence import Evidence, Mask
 
 NOTHING_WRITTEN = Diagnosis(
@@ -53,17 +55,21 @@ def same_number(evidence: Evidence) -> Diagnosis | None:
         return None
     if poisoned(evidence.raw).any() or not np.isfinite(evidence.actual.flat[0]):
         return None
-    extreme = evidence.raw.dtype.kind in "iu" and number in {
-        np.iinfo(evidence.raw.dtype).min,
-        np.iinfo(evidence.raw.dtype).max,
-    }
-    if evidence.wrong.size == 1 and not extreme:
+    if evidence.wrong.size == 1 and not _extreme(evidence.raw):
         return None
     return as_question(
         "same_number",
         f"every element is {number.item()}",
         "does a variable begin with this number, and does nothing replace it?",
     )
+
+
+def _extreme(array: NDArray[np.generic]) -> bool:
+    """Whether the first number is the least or the largest of its type of integers, as a start value is."""
+    if array.dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(array.dtype.name)
+    return array.flat[0].item() in {limits.min, limits.max}
 
 
 def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
