@@ -19,6 +19,7 @@ from grader.cli.grade import grade
 from grader.cli.new import new
 from grader.cli.problems import problems
 from grader.cli.report import report
+from grader.cli.reproduce import reproduce
 from grader.cli.simulate import simulate
 from grader.cli.standard_streams import open_standard_streams
 from grader.records.exit_codes import ExitCode
@@ -72,5 +73,5 @@ def commands() -> None:
     """Grade CUDA kernels: whether they are right, on any machine, and whether they are fast, on a GPU."""
 
 
-for command in (grade, batch, report, new, problems, assignment, doctor, simulate):
+for command in (grade, reproduce, batch, report, new, problems, assignment, doctor, simulate):
     commands.add_command(command)

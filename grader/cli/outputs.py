@@ -16,9 +16,10 @@ from grader.records.verdict import Ending
 from grader.reports import console, github, gradescope, junit, pages
 from grader.reports.fix_first import telling_case
 from grader.reports.views import view
+from grader.run.reproduction import is_reproducible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
@@ -75,22 +76,29 @@ class Outputs:
             github.show(record, shown, self.path, sys.stdout, os.environ)
         elif not self.quiet:
             console.details(record, sys.stdout, verbose=self.verbose)
-            if command := self._one_case(record):
-                click.echo(f"One case alone: {command}")
+            for purpose, command in self._of_one_case(record):
+                click.echo(f"{purpose}: {command}")
         click.echo(console.last_line(record.score))
 
-    def _one_case(self, record: Record) -> str:
-        """The command that runs the first wrong case alone; "" where none is wrong, or several run anyway."""
+    def _of_one_case(self, record: Record) -> Iterator[tuple[str, str]]:
+        """Commands for the first wrong case: its arrays with a program, and grading it alone.
+
+        The latter is of no use where it alone ran.
+        """
         for problem in view(record, staff=self.staff).record.problems:
             ran = [case for case in problem.correctness.cases if case.ending is not Ending.NOT_RUN]
-            case = telling_case(problem)
-            if case is None or len(ran) == 1:
+            case, defined = telling_case(problem), self.assignment.problems.get(problem.id)
+            if case is None or defined is None:
                 continue
-            if case.name in {each.name for each in self.assignment.problems[problem.id].cases(record.seed)}:
+            if case.name in {each.name for each in defined.cases(record.seed)}:
                 named = ("--assignment", self.option) if self.option else ()
-                chosen = ("--problem", problem.id, "--case", case.name, "--seed", str(record.seed))
-                return shlex.join(("grader", "grade", str(self.path), *named, *chosen))
-        return ""
+                chosen = (*named, "--problem", problem.id, "--case", case.name, "--seed", str(record.seed))
+                if is_reproducible(defined) and self.path.is_dir():
+                    folder = ("--submission", str(self.path), "--out", "case")
+                    yield "As a program", shlex.join(("grader", "reproduce", *folder, *chosen))
+                if len(ran) > 1:
+                    yield "One case alone", shlex.join(("grader", "grade", str(self.path), *chosen))
+                return
 
     def show_again(self, new: Record, record: Record, names: Collection[str]) -> None:
         """Print the problems of the files ``names``, which were graded again, and the whole score."""

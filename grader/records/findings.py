@@ -344,6 +344,15 @@ _BY_PROGRAMS = "Two programs use the same memory, one of them writes, and nothin
 _WITHIN_PROGRAM = "Two threads of a program use the same memory, one writes, and no barrier orders them"
 _WITHIN_BLOCK = "Two threads use the same global memory, one of them writes, and no barrier orders them"
 _WITHIN_WARP = "Two threads of a warp use the same global memory, one writes, and nothing orders them"
+_OWN_ELEMENTS = (
+    "If each thread is to have elements of its own, an index or a vector load is wrong. "
+    "If threads share them, "
+)
+
+
+def _where_shared(remedy: str) -> str:
+    """What to do about a race on an array: a barrier mends it only where threads share elements."""
+    return f"{_OWN_ELEMENTS}{remedy[:1].lower()}{remedy[1:]}"
 
 
 def _of_block(name: str) -> Reason:
@@ -352,9 +361,9 @@ def _of_block(name: str) -> Reason:
     if name == "no_fence_of_block":
         return Reason(_GLOBAL, why)
     if name == "no_syncthreads":
-        mistake, do, fault = _WITHIN_BLOCK, _SYNCTHREADS, "block"
+        mistake, do, fault = _WITHIN_BLOCK, _where_shared(_SYNCTHREADS), "block"
     else:
-        mistake, do, fault = _WITHIN_WARP, _SYNCWARP, "warp"
+        mistake, do, fault = _WITHIN_WARP, _where_shared(_SYNCWARP), "warp"
     triton = Reason(_GLOBAL, why, _WITHIN_PROGRAM, _DEBUG_BARRIER, fault="program")
     return Reason(_GLOBAL, why, mistake, do, triton, fault)
 

@@ -50,6 +50,7 @@ MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
 _STANDARD = re.compile(r"-std=c\+\+(?P<year>\d+)")
 _RARE = 10  # fewer than one in so many
+_RARE_QUESTION = 6  # at most one in so many
 
 
 @dataclass(frozen=True)
@@ -439,7 +440,10 @@ def _numbers(
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
-    yield Fix(fault, do, example=_element(case))
+    seen = _element(case)
+    yield Fix(
+        fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
+    )
 
 
 def _raised(case: CaseResult) -> Fix:
@@ -460,14 +464,22 @@ def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
     """The case whose diagnosis tells most; among equals one that says what most of them say.
 
     A statement on few of many cases is worth no more than a question: another fault may look like that there.
+    A question that is asked of few of many cases, and nothing of the others, is worth no more than silence.
     """
     causes = [(case, _cause(case)) for case in cases]
     counts = Counter((cause.outputs, cause.kind) for _, cause in causes)
+    unknown = sum(cause.certainty is Certainty.UNKNOWN for _, cause in causes)
+    mostly_unknown = 2 * unknown > len(causes)
 
     def rank(diagnosed: tuple[CaseResult, Diagnosis]) -> tuple[int, int]:
         _, cause = diagnosed
         count = counts[cause.outputs, cause.kind]
-        return max(cause.certainty.doubt, int(count * _RARE < len(causes))), -count
+        doubt = cause.certainty.doubt
+        if count * _RARE < len(causes):
+            doubt = max(doubt, Certainty.ASKED.doubt)
+        if doubt == Certainty.ASKED.doubt and count * _RARE_QUESTION <= len(causes) and mostly_unknown:
+            doubt = Certainty.UNKNOWN.doubt
+        return doubt, -count
 
     best = min(causes, key=rank, default=None)
     return best and best[0]

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from grader.problems.module import Tolerance
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
-    from grader.run.preparation import Outcome
+    from grader.run.preparation import Observe, Outcome
     from grader.submissions.submission import Submission
 
 NOT_PROFILED = "not profiled: no GPU here"
@@ -74,6 +74,7 @@ class GradingRequest:
     cases: tuple[str, ...] = ()  # names of those to run alone; all without any
     precise: bool = False  # whether speeds are measured for comparison, beyond what verdict and points need
     all_configs: bool = False  # whether autotuning runs every configuration on the simulator
+    observe: Observe | None = None  # is shown each call of a case
 
 
 class _EndedError(Exception):
@@ -290,6 +291,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 failed=request.failed,
                 cases=request.cases,
                 precise=request.precise,
+                observe=request.observe,
                 trials=trials,
             )
             for one in answers

@@ -15,14 +15,17 @@ from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
+from grader.judge.correctness.exchange import Observed
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
 from grader.problems.grid import beyond_simulator
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.threads import keep_to_one_thread
+from grader.records.diagnosis import Diagnosis
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
+from grader.records.mangled import demangled
 from grader.records.record import (
     BuildResult,
     CheckResult,
@@ -45,6 +48,7 @@ from grader.run.passes import joined, judged_by_name, judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 from grader.run.typical import typical
+from grader.run.unset import unset_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -250,7 +254,7 @@ class ProblemJudge:
                 verdict=score.correctness,
                 summary=judged.summary,
                 groups=_hidden(self.material.assignment.rules, score.groups),
-                cases=_with_lines(judged.cases, sources),
+                cases=_with_lines(_with_unset(judged.cases, problem, sources), sources),
                 unreached=unreached,
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
@@ -283,6 +287,9 @@ class ProblemJudge:
         cases = tuple(case for case in cases if case.on in {"", device.kind})
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
+        exchange, observe = self.kind.exchange, self.material.observe
+        if observe is not None:
+            exchange = Observed(exchange, partial(observe, problem, answer.memory))
 
         def begin(case: Case) -> None:
             if ahead is not None:
@@ -304,7 +311,7 @@ class ProblemJudge:
                 lacks=answer.lacks,
                 hinted=lambda case: case.name in like_timed,
                 observe=following.observe if following else lambda _case, _answer: None,
-                exchange=self.kind.exchange,
+                exchange=exchange,
             )
 
         def judged(part: tuple[Case, ...]) -> Judged:
@@ -424,6 +431,32 @@ def _large_cases(problem: Problem, seed: int) -> tuple[Case, ...]:
 
 def _right(judged: Judged) -> bool:
     return all(case.verdict is Verdict.PASS for case in judged.cases if not case.waived)
+
+
+def _with_unset(
+    cases: Sequence[CaseResult], problem: Problem, sources: Mapping[str, bytes]
+) -> Sequence[CaseResult]:
+    """The cases, of which those with wrong numbers name a variable that the launcher's code never sets."""
+    if not isinstance(problem, KernelProblem):
+        return cases
+    entry_points = [demangled(name).rpartition("::")[2] for name in problem.entry_points]
+    variables = [each for name in entry_points for each in unset_variables(sources, name)]
+    if not variables:
+        return cases
+    first = variables[0]
+    note = Diagnosis(
+        "unset_variable",
+        f"the variable {first.name} is added to before anything has set it: it begins with any number",
+        "Set it where it is declared.",
+        file=first.file,
+        line=first.line,
+    )
+    return [
+        case.model_copy(update={"diagnoses": [note, *case.diagnoses]})
+        if case.verdict is Verdict.FAIL and any(output.bad for output in case.outputs)
+        else case
+        for case in cases
+    ]
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:

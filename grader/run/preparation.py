@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
-    from grader.devices.device import Memory
+    from grader.devices.device import Answer, Memory
     from grader.languages.language import Build, EntryPoint, FileBuild, Language
-    from grader.problems.problem import Problem
+    from grader.problems.problem import Case, Problem
+    from grader.records.record import CaseResult
     from grader.run.bench import Bench, Machine
     from grader.submissions.submission import Submission
+
+    Observe = Callable[[Problem, Memory, Case, CaseResult, Answer], None]
 
 
 class Outcome(IntEnum):
@@ -52,6 +55,7 @@ class Material:
         cases: the names of those that are run alone; all of them if it is empty.
         precise: whether speeds are measured for comparison with others, and not only until verdict and
             points are clear.
+        observe: is shown each call of a case, with the problem and the kind of the launcher's pointers.
         trials: what came of calling launchers with each kind of pointers.
     """
 
@@ -70,6 +74,7 @@ class Material:
     failed: Mapping[str, Collection[str]]
     cases: Collection[str] = ()
     precise: bool = False
+    observe: Observe | None = None
     trials: Once[Mapping[Memory, Outcome]] = field(default_factory=Once)
 
 

@@ -198,6 +198,30 @@ def test_numbers_beside_a_finding_have_a_cause_only_if_they_are_numbers() -> Non
         assert [fix.kind for fix in fixes(result(content))] == fixed
 
 
+def test_a_race_on_an_array_asks_for_the_index_before_it_asks_for_a_barrier() -> None:
+    race = {**samples.two_accesses(), "kind": "race_global", "reason": "no_syncwarp"}
+    checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": [race]}]
+    fix = fixes(result(samples.raced(checks=checks)))[0]
+    assert fix.do.startswith(
+        "If each thread is to have elements of its own, an index or a vector load is wrong"
+    )
+    assert "put a __syncwarp() between line" in fix.do
+
+
+def test_a_question_on_one_of_many_cases_of_no_known_cause_is_not_asked() -> None:
+    content = samples.raced(checks=[])
+    first = content["correctness"]["cases"][0]
+    question = "ln_res: each row is off by a factor of its own: is the sum wrong?"
+    for others, asked in ((1, True), (7, False)):
+        cases = [
+            first | {"name": f"{index} x 1000", "diagnosis": "no known cause"} for index in range(others)
+        ]
+        content["correctness"]["cases"] = [first | {"diagnosis": question}, *cases]
+        (fix,) = fixes(result(content))
+        assert ("a factor of its own" in fix.fault) is asked
+        assert (fix.do == "Is the sum wrong?") is asked
+
+
 def test_a_question_of_the_diagnosis_is_what_to_do() -> None:
     content = samples.raced(checks=[])
     content["correctness"]["cases"][0]["diagnosis"] = (

@@ -5,7 +5,7 @@ An exchange is the part of a kind of problem that the judge needs; ``cases.py`` 
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from grader.devices.device import Status
@@ -14,7 +14,7 @@ from grader.records.record import CaseResult, GapRecord
 from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -66,6 +66,41 @@ class Exchange(Protocol):
 
         ``previous`` are the arrays that the call before it left in the same process, if there was one.
         """
+
+
+@dataclass(frozen=True)
+class Observed:
+    """An exchange that shows each call of a case to somebody: its content, its result and its answer."""
+
+    exchange: Exchange
+    observe: Callable[[Case, CaseResult, Answer], None]
+
+    @property
+    def changed(self) -> Diagnosis:
+        """See ``Exchange``."""
+        return self.exchange.changed
+
+    def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
+        """See ``Exchange``."""
+        return self.exchange.call(problem, case, seconds, memory, schedule)
+
+    def called(
+        self,
+        problem: Problem,
+        content: Case,
+        session: Session,
+        schedule: Schedule,
+        previous: Mapping[str, NDArray[np.generic]] | None,
+        *,
+        memory: Memory,
+        seconds: float,
+    ) -> tuple[CaseResult, Answer]:
+        """See ``Exchange``."""
+        result, answer = self.exchange.called(
+            problem, content, session, schedule, previous, memory=memory, seconds=seconds
+        )
+        self.observe(content, result, answer)
+        return result, answer
 
 
 def ended(case: Case, answer: Answer) -> CaseResult:

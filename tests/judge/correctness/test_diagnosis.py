@@ -272,6 +272,17 @@ def test_the_result_of_the_call_before() -> None:
     assert "the result of the call before" in text
 
 
+def test_a_number_that_each_call_begins_with_is_no_result_of_the_call_before() -> None:
+    case = a_case("layernorm_forward", "7 x 12")
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        got["means"][:] = 3.5
+
+    said = told("layernorm_forward", case, change, means=np.full(7, 3.5, np.float32))
+    assert "every element is 3.5: does a variable begin with this number" in said
+    assert "call before" not in said
+
+
 def test_nan_rows_of_a_negative_variance() -> None:
     def rows(out: np.ndarray) -> None:
         out[1:3] = np.nan
@@ -371,6 +382,18 @@ def test_a_row_of_zeros_that_a_formula_leaves_open_does_not_hide_the_formula() -
     )["inp"]
     text = told("softmax_forward", case, lambda got: got.update(inp=np.nan_to_num(wrong).astype(np.float32)))
     assert "key j = i, the query itself, is hidden too" in text
+
+
+def test_the_first_warp_has_its_columns_in_each_round_of_a_block() -> None:
+    case = a_case("layernorm_forward", "3 x 1536")
+    random = np.random.default_rng(5)
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        columns = np.arange(got["ln_res"].shape[1]) % 128 >= 32
+        got["ln_res"][:, columns] = random.normal(1e6, 1e5, (len(got["ln_res"]), columns.sum()))
+
+    said = told("layernorm_forward", case, change)
+    assert "the first 32 columns of every 128, those of one warp, are right, the others wrong" in said
 
 
 def test_only_the_first_warp_gets_the_result_of_a_reduction() -> None:
@@ -482,3 +505,22 @@ def test_epsilon_that_counts_twice_is_not_called_missing() -> None:
     wrong = normal * given.wide("scale") + given.wide("bias")
     said = told("layernorm_forward", case, lambda got: got.update(ln_res=wrong.astype(np.float32)))
     assert said.startswith("ln_res: epsilon is added twice")
+
+
+@pytest.mark.parametrize(
+    ("problem_id", "distribution", "name"),
+    [("layernorm_backward", "gradients of 1e-20", "betta_grad"), ("layernorm_forward", "sigma 1e-4", "vars")],
+)
+def test_small_results_that_are_wrong_do_not_cancel_for_that_alone(
+    problem_id: str, distribution: str, name: str
+) -> None:
+    case = next(case for case in PROBLEMS[problem_id].cases(21) if case.distribution == distribution)
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        random = np.random.default_rng(5)
+        if name == "vars":
+            got[name] *= random.normal(1.4, 0.1, got[name].size)
+        else:
+            got[name] += random.normal(0, 1e-20, got[name].size)
+
+    assert "cancels near 0" not in told(problem_id, case, change)

@@ -40,6 +40,7 @@ from grader.judge.correctness.diagnosis.written import (
     nothing_written,
     partly_unwritten,
     result_of_previous_call,
+    same_number,
     wrapped_rows,
 )
 from grader.problems.problem import KernelProblem, Role
@@ -224,6 +225,7 @@ _UNWRITTEN = (
 )
 _SUMS = (miscounted_rows, wrong_way_through_a_tile)
 _PATTERNS = (
+    same_number,
     cancels_near_zero,
     constant_factor,
     zeros,

@@ -30,6 +30,7 @@ _UNITS = {"float32": (2.0**-24, 2.0**-126), "float64": (2.0**-53, 2.0**-1022)}
 """The unit roundoff and the least normal number of the types whose results show it."""
 
 _ROUNDINGS = 8.0  # of u that the terms are off by: an exponential by two, a quotient of differences by more
+_LEAST = 2.0**-10  # of u: terms of about 1 are off by more, even where they are scaled down behind it
 _NEAR = 0.125  # a larger result keeps most of its digits
 _FEW = 8  # of fewer errors, no slope is taken
 _FLAT = (
@@ -55,7 +56,10 @@ def cancels_near_zero(evidence: Evidence) -> Diagnosis | None:
     if vanished.any() and not _by_sign(evidence, size <= unit):
         return None
     inexact = usual & (error > 0) & ~vanished
-    steady = not (wrong & ~vanished).any() or _steady(error[inexact], size[inexact], wrong[inexact])
+    rounded = wrong & ~vanished
+    steady = not rounded.any() or (
+        bool(error[rounded].max() > unit * _LEAST) and _steady(error[inexact], size[inexact], wrong[inexact])
+    )
     return CANCELS if explained[usual].all() and steady else None
 
 
@@ -66,9 +70,9 @@ def _by_sign(evidence: Evidence, vanishing: Mask) -> bool:
 
 
 def _steady(error: Array, size: Array, wrong: Mask) -> bool:
-    """Whether errors are as large for small results as for larger ones."""
+    """Whether errors are as large for small results as for larger ones, of which some have to be right."""
     if error.size < _FEW or size.max() < 2 * size.min():
-        return bool(size[wrong].max() <= size[~wrong].min(initial=np.inf))
+        return bool((~wrong).any() and size[wrong].max() <= size[~wrong].min())
     deviation = np.log2(size) - np.log2(size).mean()
     slope = float((deviation * np.log2(error)).sum() / (deviation**2).sum())
     return abs(slope) < _FLAT

@@ -184,7 +184,8 @@ _SET = "only the last column of each thread counts: is it set (=) where it shoul
 _ONCE = "only the first column of each thread counts: a loop over the row is missing"
 _TREE = "a tree loses some of the threads: it halves a number of threads that is no power of two"
 _OF_BLOCKS: Mapping[str, InHand] = {
-    "one warp's result is used for the whole block: add up the results of all warps": _first_warp,
+    "one warp's result is used for the whole block, or a loop takes steps that are too large: add up the "
+    "results of all warps, and compare the step with the number of threads": _first_warp,
     "each warp uses a result of its own: the results of the warps are not combined": _own_warp,
     f"only the first warp gets the result of a reduction, the others keep that of their own: {_HAND_ON}": (
         _warps_first(_own_warp)
@@ -192,9 +193,8 @@ _OF_BLOCKS: Mapping[str, InHand] = {
     f"only the first warp gets the result of a reduction, the others keep each thread's own: {_HAND_ON}": (
         _warps_first(_by_thread)
     ),
-    f"only the first warp gets the result of a reduction, the others have nothing: {_HAND_ON}": (
-        _warps_first(_nothing)
-    ),
+    "only the first warp gets the result of a reduction, the others 0 or a variable that is never set: "
+    f"{_HAND_ON}": (_warps_first(_nothing)),
     f"only the first thread gets the result of a reduction: {_HAND_ON}": _thread_first,
     f"only the first lane of each warp gets the result of a reduction: {_HAND_ON}": _lanes_first,
 }

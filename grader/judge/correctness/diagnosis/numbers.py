@@ -51,7 +51,10 @@ def row_factor_or_offset(evidence: Evidence) -> Diagnosis | None:
     factor = (actual * expected).sum(axis=-1) / np.where(weight > 0, weight, 1.0)
     rest = np.abs(actual - factor[:, None] * expected).mean(axis=-1)
     if (rest <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
-        cause, question = "each row is off by a factor of its own", "is the sum that it is divided by wrong?"
+        cause, question = (
+            "each row is off by a factor of its own",
+            "is the sum that it is divided by incomplete, or a variable that is never set to 0?",
+        )
         return as_question("row_factor", cause, question)
     return None
 

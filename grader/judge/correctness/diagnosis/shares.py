@@ -25,14 +25,22 @@ DISAGREEING = 0.4  # share of threads that must not follow the others before the
 
 
 def behind_the_first_warp(evidence: Evidence) -> Diagnosis | None:
-    """Everything is right up to the columns of the first warp, and nothing behind them."""
+    """Everything is right in the columns of the first warp, and nothing in those of the others.
+
+    The columns of a row that is longer than a block come round again: the first warp has every so many.
+    """
     columns = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
     columns = columns[columns.any(axis=-1)]
-    for first in (WARP * width for width in WIDTHS if WARP * width < columns.shape[1]):
-        if not columns[:, :first].any() and columns[:, first:].mean() >= ALMOST_ALL:
+    place = np.arange(columns.shape[1])
+    for width in WIDTHS:
+        for period in (*(count * width for count in THREADS if count > WARP), columns.shape[1]):
+            first = place % period < WARP * width
+            if first.all() or columns[:, first].any() or columns[:, ~first].mean() < ALMOST_ALL:
+                continue
+            every = f" of every {period}" if period < columns.shape[1] else ""
             return as_question(
                 "behind_the_first_warp",
-                f"the first {first} columns, those of one warp, are right, the others wrong",
+                f"the first {WARP * width} columns{every}, those of one warp, are right, the others wrong",
                 "does only the first warp get the result of a reduction? Hand it to every thread, through "
                 "shared memory",
             )

@@ -14,6 +14,8 @@ from grader.problems.dtypes import poisoned
 from grader.records.diagnosis import Diagnosis, as_question
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from grader.judge.correctness.diagnosis.evidence import Evidence, Mask
 
 NOTHING_WRITTEN = Diagnosis(
@@ -37,11 +39,37 @@ def nothing_written(evidence: Evidence) -> Diagnosis | None:
 
 
 def result_of_previous_call(evidence: Evidence) -> Diagnosis | None:
-    """All elements are what the call before returned."""
+    """All elements are what the call before returned, and they are not all the same number."""
     if evidence.previous is None or not np.array_equal(evidence.previous, evidence.raw):
+        return None
+    if (evidence.raw == evidence.raw.flat[0]).all():  # as each call may make anew
         return None
     question = "is something kept between calls (static, cached pointer)?"
     return as_question("result_of_previous_call", "this is the result of the call before", question)
+
+
+def same_number(evidence: Evidence) -> Diagnosis | None:
+    """All elements are the same number, which is neither 0 nor right anywhere, nor is it what was there."""
+    number = evidence.raw.flat[0]
+    if not (evidence.wrong.all() and (evidence.raw == number).all()) or number == 0:
+        return None
+    if poisoned(evidence.raw).any() or not np.isfinite(evidence.actual.flat[0]):
+        return None
+    if evidence.wrong.size == 1 and not _extreme(evidence.raw):
+        return None
+    return as_question(
+        "same_number",
+        f"every element is {number.item()}",
+        "does a variable begin with this number, and does nothing replace it?",
+    )
+
+
+def _extreme(array: NDArray[np.generic]) -> bool:
+    """Whether the first number is the least or the largest of its type of integers, as a start value is."""
+    if array.dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(array.dtype.name)
+    return array.flat[0].item() in {limits.min, limits.max}
 
 
 def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
