@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 FRAME_CAP = 8 << 30
 PRINTED_CAP = 64 << 10
 PR_SET_NO_NEW_PRIVS = 38
+SETS_OF_STREAMS = 2  # of the calls whose arrays come and go on their streams, in turn
 
 
 class Printed:
@@ -107,7 +108,8 @@ class Server:
         self._nonce = ""
         self._printed = Printed()
         self._host = HostMemory()
-        self._streams: list[int] = []
+        self._streams: list[list[int]] = [[] for _ in range(1 + SETS_OF_STREAMS)]
+        self._staged = 0  # calls whose arrays come and go on their streams
         self._gpu: Gpu | None = None
         self._launchers: Launchers | None = None
 
@@ -207,13 +209,18 @@ class Server:
         """The streams of a call: separate ones, or the default stream for a launcher with host pointers.
 
         Such a launcher may copy results back before it synchronises. This is correct on the default stream,
-        which the original course passed to it.
+        which the original course passed to it. Calls whose arrays come and go on their streams get other ones
+        than the calls before: a launcher may keep none of them.
         """
         if header["memory"] == "host":
             return [0] * header["streams"]
-        while len(self._streams) < header["streams"]:
-            self._streams.append(self._stream())
-        return self._streams
+        streams = self._streams[0]
+        if header["staged"]:
+            streams = self._streams[1 + self._staged % SETS_OF_STREAMS]
+            self._staged += 1
+        while len(streams) < header["streams"]:
+            streams.append(self._stream())
+        return streams
 
     def _call(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
         streams = self._handles(header)

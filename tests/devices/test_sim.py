@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 
 NAMES = (
-    *("launch_scale_kept", "launch_scale_kept_in_order"),
+    *("launch_scale_kept", "launch_scale_kept_in_order", "launch_scale_on_the_first_stream"),
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
     *("launch_host_later", "launch_put_back", "launch_scale_pinned"),
     *(
@@ -151,6 +151,17 @@ def test_only_ordered_streams_survive_every_schedule(session: SimSession) -> Non
     )
     wrong = late.status is not Status.RETURNED or not np.array_equal(late.arrays["out"], 6 * DATA)
     assert wrong or late.findings
+
+
+@pytest.mark.parametrize("first_is_staged", [False, True])
+def test_a_launcher_that_keeps_the_stream_of_its_first_call_is_wrong_later(
+    first_is_staged: bool, session: SimSession
+) -> None:
+    for entry_point, right in (("launch_scale", True), ("launch_scale_on_the_first_stream", False)):
+        arguments = (output(), data(), SIZE, FACTOR, ONE_STREAM)
+        session.run(Call(entry_point, arguments, 20, staged=first_is_staged))
+        later = session.run(Call(entry_point, arguments, 20, staged=True))
+        assert (np.array_equal(later.arrays["out"], 2 * DATA) and not later.findings) == right
 
 
 def test_copies_and_fills_of_an_input_are_told_though_it_is_put_back(session: SimSession) -> None:

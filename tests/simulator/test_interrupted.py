@@ -62,6 +62,33 @@ extern "C" __global__ void done(unsigned* queue, int* items, int* out, int count
 extern "C" __global__ void taken(unsigned* queue, int* items, int* out, int count) {
   work(queue, items, out, count, false);
 }
+// Blocks, or the warps of one, add up a share each, and the last one that is counted hands the sum over.
+// One that is counted before its share is there may be left out.
+__device__ void add_up(unsigned* counted, int* sum, int* out, int share, unsigned all, bool counts_first) {
+  unsigned before = 0;
+  if (counts_first) before = atomicAdd(counted, 1u);
+  __threadfence();
+  atomicAdd(sum, share);
+  __threadfence();
+  if (!counts_first) before = atomicAdd(counted, 1u);
+  if (before == all - 1) *out = atomicAdd(sum, 0);
+}
+extern "C" __global__ void blocks_add_first(unsigned* counted, int* sum, int* out, int) {
+  add_up(counted, sum, out, blockIdx.x + 1, gridDim.x, false);
+}
+extern "C" __global__ void blocks_count_first(unsigned* counted, int* sum, int* out, int) {
+  add_up(counted, sum, out, blockIdx.x + 1, gridDim.x, true);
+}
+__device__ void add_up_warps(int* out, bool counts_first) {
+  __shared__ unsigned counted;
+  __shared__ int sum;
+  if (threadIdx.x == 0) counted = sum = 0;
+  __syncthreads();
+  const unsigned warps = blockDim.x / 32;
+  if (threadIdx.x % 32 == 0) add_up(&counted, &sum, out, threadIdx.x / 32 + 1, warps, counts_first);
+}
+extern "C" __global__ void warps_add_first(unsigned*, int*, int* out, int) { add_up_warps(out, false); }
+extern "C" __global__ void warps_count_first(unsigned*, int*, int* out, int) { add_up_warps(out, true); }
 extern "C" __global__ void right(Barrier* barrier, int steps) {
   for (int step = 0; step < steps; ++step) meet(barrier, false);
 }
@@ -96,7 +123,9 @@ def test_an_arrival_that_is_lost_shows_in_the_reversed_order(library: Path) -> N
     assert not ends(library, "reset_late", Options(order=Order.REVERSED, instruction_budget=few))
 
 
-def sums_of_items(library: Path, kernel: str, options: Options) -> list[int]:
+def sums_of_items(
+    library: Path, kernel: str, options: Options, blocks: int = BLOCKS, threads: int = 32
+) -> list[int]:
     """What the blocks of a queue put out: sums of all items."""
     with Simulator(options) as simulator:
         simulator.load(library)
@@ -104,7 +133,9 @@ def sums_of_items(library: Path, kernel: str, options: Options) -> list[int]:
         for address in (queue, items, out):
             simulator.write(address, bytes(4 * ITEMS))
         pointers = [struct.pack("<Q", address) for address in (queue, items, out)]
-        assert simulator.launch(kernel, (BLOCKS, 1, 1), (32, 1, 1), [*pointers, struct.pack("<i", ITEMS)])
+        assert simulator.launch(
+            kernel, (blocks, 1, 1), (threads, 1, 1), [*pointers, struct.pack("<i", ITEMS)]
+        )
         return list(struct.unpack(f"<{ITEMS}i", simulator.read(out, 4 * ITEMS)))
 
 
@@ -116,3 +147,21 @@ def test_a_queue_that_waits_for_what_is_done_is_right_in_every_order(library: Pa
 def test_a_queue_that_takes_taken_for_done_is_wrong_in_the_reversed_order(library: Path) -> None:
     assert sums_of_items(library, "taken", Options(threads=1)) == SUMS
     assert sums_of_items(library, "taken", Options(order=Order.REVERSED, threads=1)) != SUMS
+
+
+SHAPES = {"blocks": (BLOCKS, 1), "warps": (1, 32 * BLOCKS)}
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("of", SHAPES)
+def test_shares_that_are_added_first_are_all_there_in_every_order(
+    library: Path, of: str, options: Options
+) -> None:
+    assert sums_of_items(library, f"{of}_add_first", options, *SHAPES[of])[0] == sum(range(BLOCKS + 1))
+
+
+@pytest.mark.parametrize("of", SHAPES)
+def test_who_counts_himself_first_leaves_shares_out_in_the_reversed_order(library: Path, of: str) -> None:
+    in_order, in_reverse = (Options(order=order, threads=1) for order in (Order.PROGRAM, Order.REVERSED))
+    assert sums_of_items(library, f"{of}_count_first", in_order, *SHAPES[of])[0] == sum(range(BLOCKS + 1))
+    assert sums_of_items(library, f"{of}_count_first", in_reverse, *SHAPES[of])[0] < sum(range(BLOCKS + 1))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from built_programs import EVERY_WAY, LIBRARY, Compile, call, marked_lines
 
-from grader.simulator.driver import Options, Simulator
+from grader.simulator.driver import Options, Order, Simulator
 
 SOURCE = """
 // As the pairs of libcu++ are copied.
@@ -139,6 +139,68 @@ int followed(void (*kernel)(char*, long long*)) {
   kernel<<<1, 32>>>(p, out);
   return cudaDeviceSynchronize();
 }
+// An exchange whose result nobody wants is a store; an addition is none.
+__global__ void exchanged(int* p) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) atomicExch(&sum, 0);
+  if (threadIdx.x == 0) atomicExch(p, 0);
+  __syncthreads();
+  atomicAdd(&sum, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(p, sum);
+}
+__global__ void added(int* p) {
+  atomicAdd(p, 1);
+}
+int on_new_memory(void (*kernel)(int*)) {
+  int* p;
+  cudaMalloc(&p, sizeof *p);
+  kernel<<<1, 32>>>(p);
+  return cudaDeviceSynchronize();
+}
+extern "C" int run_exchanged() { return on_new_memory(exchanged); }
+extern "C" int run_added() { return on_new_memory(added); }
+
+// A variable that some threads have not set.
+__global__ void half_set(const float* in, float* out, int n) {
+  float value;
+  if (threadIdx.x < n) value = in[threadIdx.x];
+  for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(~0u, value, step);
+  if (threadIdx.x == 0) *out = value;
+}
+extern "C" int sum_of_half() {
+  float *in, *out, sum;
+  cudaMalloc(&in, 16 * sizeof *in);
+  cudaMalloc(&out, sizeof *out);
+  cudaMemset(in, 0, 16 * sizeof *in);
+  half_set<<<1, 32>>>(in, out, 16);
+  cudaMemcpy(&sum, out, sizeof sum, cudaMemcpyDeviceToHost);
+  return sum != 0;
+}
+
+// cp.async that reads as many bytes as there are, and fills the rest with zeros.
+__global__ void copied_row(const float* in, float* out, int bytes, int more) {
+  __shared__ alignas(16) float row[4];
+  const unsigned at = __cvta_generic_to_shared(row);
+  const int read = bytes + more;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(in), "r"(read) : "memory");
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  for (int n = 0; n < 4; ++n) out[n] = row[n];
+}
+int row_of(int bytes, int more) {
+  char* in;
+  float* out;
+  cudaMalloc(&in, bytes);
+  cudaMemset(in, 0, bytes);
+  cudaMalloc(&out, 16);
+  copied_row<<<1, 1>>>(reinterpret_cast<float*>(in), out, bytes, more);
+  cudaDeviceSynchronize();
+  return 0;
+}
+extern "C" int whole_row() { return row_of(16, 0); }
+extern "C" int short_row() { return row_of(12, 0); }
+extern "C" int odd_row() { return row_of(7, 0); }
+extern "C" int row_past_the_end() { return row_of(12, 4); }
 #define FOLLOWED(name) extern "C" int run_##name() { return followed(name); }
 FOLLOWED(written_part) FOLLOWED(thrown_away) FOLLOWED(shuffled_away)
 FOLLOWED(other_part) FOLLOWED(arithmetic) FOLLOWED(branch) FOLLOWED(address) FOLLOWED(update)
@@ -193,3 +255,26 @@ def test_what_decides_nothing_is_no_error(kernel: str, library: Path) -> None:
 )
 def test_what_decides_something_is_told_where_it_was_loaded(kernel: str, load: str, library: Path) -> None:
     assert found(library, f"run_{kernel}") == [("uninit_global", LINES[load])]
+
+
+def test_an_exchange_that_nobody_looks_at_reads_nothing(library: Path) -> None:
+    assert found(library, "run_exchanged") == []
+    assert [kind for kind, _line in found(library, "run_added")] == ["uninit_global"]
+
+
+def test_a_variable_that_is_not_set_is_no_zero_in_the_reversed_order(library: Path) -> None:
+    for order, wrong in ((Order.PROGRAM, 0), (Order.REVERSED, 1)):
+        with Simulator(Options(order=order)) as simulator:
+            simulator.load(library)
+            assert call(simulator, library, "sum_of_half") == wrong
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize(
+    ("function", "kinds"),
+    [("whole_row", []), ("short_row", []), ("odd_row", []), ("row_past_the_end", ["global_oob"])],
+)
+def test_an_asynchronous_copy_reads_what_it_is_told_to_read(
+    function: str, kinds: list[str], options: Options, library: Path
+) -> None:
+    assert [kind for kind, _line in found(library, function, options)] == kinds
