@@ -200,6 +200,13 @@ def labs(session: nox.Session) -> None:
 
 
 @nox.session
+def strangers(session: nox.Session) -> None:
+    """Grade kernels of people who had not read the tests, two hours: nox -s strangers -- [NAME ...]."""
+    install(session, "tests")
+    session.run("python", "tests/strangers.py", *session.posargs)
+
+
+@nox.session
 def assignments(session: nox.Session) -> None:
     """Check that the assignments of this repository are sound: nox -s assignments -- [ID ...].
 
