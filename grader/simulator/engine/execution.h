@@ -17,6 +17,7 @@
 #include "engine/checks/unwritten.h"
 #include "engine/findings.h"
 #include "engine/kernel_code.h"
+#include "engine/late.h"
 #include "engine/machine.h"
 #include "engine/memory.h"
 #include "engine/residency.h"
@@ -144,6 +145,7 @@ struct LaunchState {
   std::uint64_t blocks = 0, threads_per_block = 0;
   std::uint64_t clock_start = 0;  // what %clock tells at first
   Residency residency;
+  LateReductions late;
   std::vector<std::uint64_t> order;  // empty: as numbered
   std::atomic<bool> stop{false}, faulted{false}, out_of_budget{false};
   // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch

@@ -5,6 +5,11 @@
 
 namespace sim {
 
+// Whether a reduction takes place later (late.h), and that.
+struct LateReduction;
+bool comes_late(const Warp&, const Instruction&);
+void put_late(const Warp&, const LateReduction&);
+
 void fence(Warp&, const Instruction&, Mask);  // membar, fence: the race checker takes note
 
 // Lanes that arrive at mbarriers, each at that of its address; the phase of one is complete; lanes have seen that.

@@ -448,6 +448,7 @@ void Worker::run() {
       has_paused = std::exchange(paused, false);
     } while (stop == Stop::slice && !has_paused && spins == before && ++slices < patience && !stalled() &&
              !launch.stop);
+    if (spins != before) launch.late.settle_all();  // what somebody waits for comes in the end
     if (has_paused && would_pause && to_pause == Pause::never) {
       some_paused = true;
       at = waiting.size();  // the last one goes on first
@@ -490,6 +491,7 @@ Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts, Cover
   for (std::uint64_t n = 0; n < threads; ++n) workers.push_back(std::make_unique<Worker>(s));
   crew.run(threads, [&](std::size_t n) { workers[n]->run(); });
   for (const auto& w : workers) s.executed += w->unreported;
+  s.late.settle_all();
   settle_unwritten(s);
   if (s.options.counters) collect_counts(s, workers, counts);
   if (s.options.coverage) collect_coverage(s, workers, coverages);

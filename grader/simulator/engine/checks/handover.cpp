@@ -300,6 +300,7 @@ void waited(Warp& w, Mask lanes, const std::uint64_t* addresses) {
 // "Release and Acquire Patterns": a fence makes what strong reads before it have taken known, and all that is known
 // ready for strong writes behind it.
 void fence(Warp& w, const Instruction& i, Mask lanes) {
+  if (!i.of_block) w.worker->launch.late.settle(w.block->number);
   fence_global(w, i);
   SharedRaces* r = races_of(w);
   if (!r) return;

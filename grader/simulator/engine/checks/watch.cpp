@@ -2,6 +2,7 @@
 #include "engine/checks/checks.h"
 #include "engine/checks/host_visible.h"
 #include "engine/hang.h"
+#include "engine/hooks.h"
 #include "engine/isa/access.h"
 
 namespace sim {
@@ -15,7 +16,11 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
     classify(inside);
     return watch(w, i, inside);
   }
-  const LaunchState& launch = w.worker->launch;
+  LaunchState& launch = w.worker->launch;
+  if (launch.late.count() != 0) [[unlikely]] {
+    if (i.releases && !i.of_block) launch.late.settle(w.block->number);
+    if (a.space == ptx::Space::global && !comes_late(w, i)) launch.late.settle_at(w.block->number, a);
+  }
   if (w.worker->trail) [[unlikely]]
     w.worker->trail->accessed(w, i, a);
   if (launch.program.of_triton && launch.options.racecheck && a.write) note_store(w, i, a);

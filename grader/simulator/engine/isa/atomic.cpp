@@ -2,8 +2,10 @@
 // atomic for the host too. Operands: result (unless red), address, b, c.
 #include <atomic>
 
+#include "engine/hooks.h"
 #include "engine/isa/access.h"
 #include "engine/isa/half_lanes.h"
+#include "engine/late.h"
 
 namespace sim::SIM_TARGET {
 namespace {
@@ -75,6 +77,12 @@ template <class Op, class T, Space S> SIM_INLINE T apply(std::byte* where, T b, 
   }
 }
 
+template <class Op, class T> void later(std::byte* where, u64 value) {
+  T b;
+  std::memcpy(&b, &value, sizeof(T));
+  apply<Op, T, Space::global>(where, b, b);
+}
+
 template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, const Instruction& i, Access& a,
                                                                     unsigned first) {
   if (!allowed<S>(w, i, a)) return;
@@ -86,6 +94,17 @@ template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, con
   }
   if (S != Space::local && w.watched) watch(w, i, a);
   const T* b = at<T>(w, i.o[first + 1]);
+  if constexpr (S == Space::global && !std::is_same_v<Op, Exchange> && !std::is_same_v<Op, Swap>) {
+    if (w.watched && comes_late(w, i)) [[unlikely]] {
+      for (Mask m = a.mask; m; m &= m - 1) {
+        const auto l = static_cast<u32>(std::countr_zero(m));
+        u64 value = 0;
+        std::memcpy(&value, &b[l], sizeof(T));
+        put_late(w, {reinterpret_cast<std::byte*>(a.address[l]), sizeof(T), value, later<Op, T>});
+      }
+      return;
+    }
+  }
   const T* c = std::is_same_v<Op, Swap> ? at<T>(w, i.o[first + 2]) : b;
   T* d = first ? at<T>(w, i.o[0]) : nullptr;
   // Not where lanes order what they do by it: the checker takes the first lane's for what the others see.

@@ -1,0 +1,94 @@
+"""Atomics without a result that others see late, unless a fence stands behind them, in the reversed order."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+from built_programs import EVERY_WAY, LIBRARY, Compile
+
+from grader.simulator.driver import Options, Order, Simulator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BLOCKS = 6
+SOURCE = """
+// Each block adds to a sum and is counted; the last one takes the sum.
+__device__ void hand_over(int* words, int* out) {
+  if (atomicAdd(&words[1], 1) == gridDim.x - 1) *out = atomicExch(&words[0], 0);
+}
+extern "C" __global__ void without_fence(int* words, int* out) {
+  atomicAdd(&words[0], blockIdx.x + 1);
+  hand_over(words, out);
+}
+extern "C" __global__ void fence_of_block(int* words, int* out) {
+  atomicAdd(&words[0], blockIdx.x + 1);
+  __threadfence_block();
+  hand_over(words, out);
+}
+extern "C" __global__ void maximum(int* words, int* out) {
+  atomicMax(&words[0], blockIdx.x * 5 % gridDim.x + 1);
+  hand_over(words, out);
+}
+extern "C" __global__ void with_fence(int* words, int* out) {
+  atomicAdd(&words[0], blockIdx.x + 1);
+  __threadfence();
+  hand_over(words, out);
+}
+extern "C" __global__ void fence_of_the_first(int* words, int* out) {
+  if (threadIdx.x == 1) atomicAdd(&words[0], blockIdx.x + 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    hand_over(words, out);
+  }
+}
+extern "C" __global__ void looks_itself(int* words, int* out) {
+  atomicAdd(&words[blockIdx.x + 2], 1);
+  __syncthreads();
+  if (threadIdx.x == 0 && words[blockIdx.x + 2] == blockDim.x) atomicAdd(out, blockIdx.x + 1);
+  if (threadIdx.x == 0) atomicAdd(&words[1], atomicAdd(&words[0], 1));
+}
+// All wait until all have come.
+extern "C" __global__ void waits(int* words, int* out) {
+  atomicAdd(&words[0], 1);
+  while (atomicAdd(&words[0], 0) < gridDim.x) {}
+  atomicAdd(out, blockIdx.x + 1);
+}
+"""
+SUM = sum(range(BLOCKS + 1))
+RIGHT = {"with_fence": 1, "fence_of_the_first": 32, "looks_itself": 32, "waits": 1}
+
+
+@pytest.fixture(scope="module")
+def library(nvcc: Compile) -> Path:
+    return nvcc(SOURCE, "late_reductions.so", *LIBRARY)
+
+
+def result(library: Path, kernel: str, options: Options, threads: int = 1) -> int:
+    with Simulator(options) as simulator:
+        simulator.load(library)
+        words, out = simulator.allocate(4 * (BLOCKS + 2)), simulator.allocate(4)
+        simulator.write(words, bytes(4 * (BLOCKS + 2)))
+        simulator.write(out, bytes(4))
+        pointers = [struct.pack("<Q", address) for address in (words, out)]
+        assert simulator.launch(kernel, (BLOCKS, 1, 1), (threads, 1, 1), pointers)
+        return int(struct.unpack("<i", simulator.read(out, 4))[0])
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", RIGHT)
+def test_what_a_fence_or_the_block_itself_orders_is_right(
+    library: Path, kernel: str, options: Options
+) -> None:
+    assert result(library, kernel, options, RIGHT[kernel]) == SUM
+
+
+@pytest.mark.parametrize(
+    ("kernel", "right"), [("without_fence", SUM), ("fence_of_block", SUM), ("maximum", BLOCKS)]
+)
+def test_what_nothing_orders_is_missing_in_the_reversed_order(library: Path, kernel: str, right: int) -> None:
+    assert result(library, kernel, Options(threads=1)) == right
+    assert result(library, kernel, Options(order=Order.REVERSED, threads=1)) < right
