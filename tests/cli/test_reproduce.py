@@ -98,6 +98,7 @@ def test_a_launcher_that_does_not_return_leaves_a_program_that_ends_likewise(tmp
 
 
 def test_a_function_in_triton_gets_a_program_in_python(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
     homework, assignment = tmp_path / "hw", load("rmsnorm")
     homework.mkdir()
     text = (assignment.folder / "reference_triton" / "rmsnorm_kernel.py").read_text()
