@@ -102,7 +102,7 @@ def test_ctrl_c_while_timing_closes_the_session_and_leaves_a_valid_record() -> N
     )
     record = grading.grade(request, bench=Bench(clock))
     assert [session.closed.is_set() for session in clock.sessions] == [True, True]
-    assert [session.asked.is_set() for session in clock.sessions].count(True) == 1  # the other was not used
+    assert any(session.asked.is_set() for session in clock.sessions)  # the other prepares its case meanwhile
     assert (record.exit_code, record.error) == (130, "interrupted")
     assert record.problems[0].verdict is Verdict.INFRA_ERROR
     assert Record.model_validate_json(record.model_dump_json(by_alias=True)) == record
