@@ -43,8 +43,8 @@ def device_library(cache: Cache) -> Path:
             "install its build for the CPU, in a virtual environment of its own"
         )
     entry = key("PyTorch's device", _SOURCE.read_bytes(), version("torch"), str(package), compiler, *_FLAGS)
-    if (found := cache.find(entry)) is not None:
-        return found / _LIBRARY
+    if (kept := cache.find(entry)) is not None:
+        return kept / _LIBRARY
     sys.stderr.write("grader: PyTorch's device on the simulator is built, once: about 15 s.\n")
     headers = package / "include"
     with tempfile.TemporaryDirectory() as folder:

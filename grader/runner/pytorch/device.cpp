@@ -272,7 +272,7 @@ char* first_byte(const Tensor& tensor) {
 enum class Unwritten { is_told, is_fine };
 
 // Copies a tensor's bytes from the device to `host`, which has the same layout.
-void fetch(const Tensor& tensor, char* host, Unwritten what, const char* reader) {
+void fetch(const Tensor& tensor, char* host, Unwritten unwritten, const char* reader) {
   if (tensor.numel() == 0) return;
   const auto layout = layout_of(tensor);
   std::vector<char> rows(layout.height > 1 ? layout.width * layout.height : 0);
@@ -284,7 +284,7 @@ void fetch(const Tensor& tensor, char* host, Unwritten what, const char* reader)
     for (std::size_t row = 0; !rows.empty() && row < layout.height; ++row) {
       std::memcpy(host + offset + row * layout.pitch, rows.data() + row * layout.width, layout.width);
     }
-    if (missing == 0 || what == Unwritten::is_fine || !blocks().tell(tensor.storage().data())) continue;
+    if (missing == 0 || unwritten == Unwritten::is_fine || !blocks().tell(tensor.storage().data())) continue;
     Position position{"", 0};
     if (position_of_script != nullptr) position_of_script(&position);
     __cudaTensorUnwritten(from, layout.pitch, layout.width, layout.height, reader, position.file, position.line);
@@ -389,8 +389,8 @@ class CallOnCopies {
     }
     auto host = host_twin(tensor);
     // Operators that change a tensor seldom look at what it was.
-    const auto what = written ? Unwritten::is_fine : Unwritten::is_told;
-    fetch(tensor, static_cast<char*>(host.unsafeGetTensorImpl()->storage().mutable_data()), what, name_.c_str());
+    const auto unwritten = written ? Unwritten::is_fine : Unwritten::is_told;
+    fetch(tensor, static_cast<char*>(host.unsafeGetTensorImpl()->storage().mutable_data()), unwritten, name_.c_str());
     copies_.push_back({tensor, host, written});
     return host;
   }
