@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from grader.runner.triton.ptx import WARP
+
 if TYPE_CHECKING:
     from grader.runner.triton.runtime import Runtime
 
-_WARP = 32
 _PROPERTIES = {
     "multi_processor_count": 16,
     "max_threads_per_multi_processor": 39,
@@ -39,7 +40,7 @@ def answer_for(runtime: Runtime) -> None:
         name=runtime.name(),
         major=major,
         minor=minor,
-        warp_size=_WARP,
+        warp_size=WARP,
         total_memory=runtime.memory()[1],
         **{name: runtime.attribute(number) for name, number in _PROPERTIES.items()},
     )

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 _LIBRARY = ctypes.CDLL(os.environ.pop("GRADER_PYTORCH_DEVICE"))
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import torch
 
 _PACKAGE = Path(__file__).parents[2]
@@ -56,9 +54,6 @@ class Device:
         if not (tensor.is_cuda or tensor.is_pinned()):
             raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?)")
         return tensor.data_ptr()
-
-    def leave(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Nothing: whoever reads a tensor waits for what writes it."""
 
 
 def _tell_position(position: ctypes._Pointer[_Position]) -> None:

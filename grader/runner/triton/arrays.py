@@ -97,9 +97,6 @@ class Arrays(TorchFunctionMode):
             )
         return tensor.address
 
-    def leave(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Nothing: kernels run when their stream gets to them."""
-
     def take(self, name: str, returned: Any, output: DeviceTensor) -> None:  # noqa: ANN401
         """Let the memory of ``output`` hold what a function returned in its place, once its kernels have run.
 

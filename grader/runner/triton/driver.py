@@ -12,7 +12,7 @@ from triton.backends.driver import DriverBase
 from grader.runner.triton.ptx import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from grader.runner.triton.runtime import Runtime
 
@@ -30,9 +30,6 @@ class Memory(Protocol):
 
     def enter(self, tensor: torch.Tensor) -> int:
         """Address on the device of a tensor's first element, before a launch."""
-
-    def leave(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Take note that a kernel was launched on these."""
 
 
 class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be missing
@@ -136,25 +133,18 @@ class Launcher:
         arguments: Sequence[Any],
         scratch: Sequence[Any],
     ) -> None:
-        tensors: list[torch.Tensor] = []
-        values = [
-            self._value(kind, argument, tensors) for kind, argument in _flat(self._signature, arguments)
-        ]
-        values += [self._value("*i8", buffer, tensors) for buffer in scratch]
-        try:
-            addresses = [value.data_ptr() for value in values]
-            self._runtime.launch(function, grid, self._threads, self._shared, addresses, stream)
-        finally:
-            self._memory.leave(tensors)
+        values = [self._value(kind, argument) for kind, argument in _flat(self._signature, arguments)]
+        values += [self._value("*i8", buffer) for buffer in scratch]
+        addresses = [value.data_ptr() for value in values]
+        self._runtime.launch(function, grid, self._threads, self._shared, addresses, stream)
 
-    def _value(self, kind: str, argument: Any, tensors: list[torch.Tensor]) -> torch.Tensor:  # noqa: ANN401
-        """A parameter's bytes; a tensor behind it is added to ``tensors``."""
+    def _value(self, kind: str, argument: Any) -> torch.Tensor:  # noqa: ANN401
+        """A parameter's bytes."""
         if not kind.startswith("*"):
             return torch.tensor(argument, dtype=_TYPES[kind])
         tensor = getattr(argument, "base", argument)  # of triton.reinterpret
         if not isinstance(tensor, torch.Tensor):
             return torch.tensor(argument or 0, dtype=torch.int64)
-        tensors.append(tensor)
         return torch.tensor(self._memory.enter(tensor), dtype=torch.int64)
 
 

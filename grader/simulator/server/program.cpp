@@ -740,7 +740,8 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
   const auto stream = in.take<std::uint64_t>();
   const auto from = rows(in);
   check(call, from, in.take<std::uint64_t>(), false);
-  fetch(call, stream, from, result);
+  timeline_.synchronize(stream);
+  fetch(call, from, result);
   check_written(call, from);
 }
 
@@ -750,12 +751,11 @@ void Program::read_tensor(std::string_view call, Reader& in, Writer& result) {
   check(call, from, 0, false);
   timeline_.synchronize(stream);  // what is still to run may write there
   result.put(unwritten(from).bytes);
-  fetch(call, stream, from, result);
+  fetch(call, from, result);
 }
 
-void Program::fetch(std::string_view call, std::uint64_t stream, const Rows& from, Writer& result) {
+void Program::fetch(std::string_view call, const Rows& from, Writer& result) {
   if (from.width * from.height > copy_chunk) throw Malformed("a copy of more than fits a frame");
-  timeline_.synchronize(stream);
   ++world_.report.copies;
   ++world_.report.host_copies;
   ++with_host_;

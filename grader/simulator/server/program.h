@@ -116,7 +116,7 @@ class Program {
   void copy_in(std::string_view call, Reader&);
   void copy_out(std::string_view call, Reader&, Writer& result);
   void read_tensor(std::string_view call, Reader&, Writer& result);
-  void fetch(std::string_view call, std::uint64_t stream, const Rows&, Writer& result);
+  void fetch(std::string_view call, const Rows&, Writer& result);
   void copy(std::string_view call, Reader&);
   void fill(std::string_view call, Reader&);
   void release(std::string_view call, Address, bool host, bool reuse = false);
