@@ -10,6 +10,7 @@ from grader.assignments.assignment import Assignment, load
 from grader.problems.module import ModuleProblem
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     import pytest
@@ -50,7 +51,7 @@ def graded(
     monkeypatch.setattr(Assignment, "problems", property(lambda _: {name: chosen}))
     (folder / problem.file).write_text(text)
     request = grading.GradingRequest(
-        folder, replace(ASSIGNMENT), (name,), "sim", "process", "auto", 1, fast=one_case
+        folder, replace(ASSIGNMENT), (name,), GradingOptions("sim", "process"), 1, fast=one_case
     )
     record = grading.grade(request, bench=Bench())
     assert record.error is None

@@ -17,6 +17,7 @@ from grader.assignments.assignment import read
 from grader.problems.formats import write_pnm, write_wb
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -231,7 +232,7 @@ def assignment(folder: Path, name: str) -> Path:
 
 
 def graded(folder: Path, submission: Path) -> ProblemResult:
-    request = grading.GradingRequest(submission, read(folder), ("lab",), "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(submission, read(folder), ("lab",), GradingOptions("sim"), seed=1)
     (result,) = grading.grade(request).problems
     return result
 

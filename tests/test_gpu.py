@@ -11,6 +11,7 @@ from grader.assignments.assignment import load
 from grader.problems.grid import MAGNITUDES
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 pytestmark = pytest.mark.gpu
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -33,7 +34,7 @@ LAUNCH_LAYERNORM {
 @pytest.mark.parametrize("problem", FOUR)
 def test_the_reference_is_right_and_reaches_its_target(problem: str) -> None:
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), (problem,), "gpu", "auto", "auto", seed=1
+        REFERENCE, load("llm_systems_3"), (problem,), GradingOptions("gpu"), seed=1
     )
     result = grading.grade(request).problems[0]
     assert result.correctness.verdict is Verdict.PASS
@@ -45,7 +46,7 @@ def test_a_right_kernel_of_one_thread_fails_without_hours_of_timing(tmp_path: Pa
     shutil.copy(HONEST, tmp_path)
     (tmp_path / "layernorm_kernel.cu").write_text(ONE_THREAD)
     request = grading.GradingRequest(
-        tmp_path, load("llm_systems_3"), ("layernorm_forward",), "gpu", "auto", "auto", seed=1
+        tmp_path, load("llm_systems_3"), ("layernorm_forward",), GradingOptions("gpu"), seed=1
     )
     (result,) = grading.grade(request).problems
     assert result.correctness.verdict is Verdict.PASS
@@ -87,7 +88,7 @@ def test_sizes_that_only_a_gpu_gets_to_are_judged(tmp_path: Path) -> None:
     wrong: set[int] = set()
     for seed in (1, 2, 3):
         request = grading.GradingRequest(
-            tmp_path, load("first_kernels"), ("argmax",), "gpu", "auto", "auto", seed=seed
+            tmp_path, load("first_kernels"), ("argmax",), GradingOptions("gpu"), seed=seed
         )
         (result,) = grading.grade(request).problems
         cases = [case for case in result.correctness.cases if case.verdict is not Verdict.PASS]

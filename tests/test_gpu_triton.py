@@ -12,6 +12,7 @@ from grader.languages.triton import source
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +88,7 @@ def few_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def graded(folder: Path, text: str) -> ProblemResult:
     (folder / FILE).write_text(text)
-    request = grading.GradingRequest(folder, RMSNORM, ("rmsnorm_forward",), "gpu", "auto", "auto", seed=1)
+    request = grading.GradingRequest(folder, RMSNORM, ("rmsnorm_forward",), GradingOptions("gpu"), seed=1)
     (result,) = grading.grade(request, bench=Bench()).problems
     assert result.language == "triton"
     return result

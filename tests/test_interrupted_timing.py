@@ -21,6 +21,7 @@ from grader.records.record import Record
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def test_ctrl_c_while_timing_closes_the_session_and_leaves_a_valid_record() -> N
 
     threading.Thread(target=interrupt, daemon=True).start()
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), GradingOptions("sim"), seed=1
     )
     record = grading.grade(request, bench=Bench(clock))
     assert [session.closed.is_set() for session in clock.sessions] == [True, True]

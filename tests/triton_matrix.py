@@ -34,6 +34,7 @@ from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
 from grader.run.judging import Measured, ProblemJudge
 from grader.run.kernel import PreparedKernel
+from grader.run.options import GradingOptions
 from grader.soundness.kernels import kernel_problems
 
 if TYPE_CHECKING:
@@ -154,9 +155,7 @@ def judged(entry: Entry) -> Result:
             path=Path(folder),
             assignment=load(str(ASSIGNMENTS / entry.assignment)),
             problems=(entry.problem,),
-            device="gpu",
-            sandbox="auto",
-            memory="auto",
+            options=GradingOptions("gpu"),
             seed=SEED,
         )
         record = grade(request, bench=_bench)

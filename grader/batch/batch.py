@@ -13,7 +13,7 @@ import os
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from grader.reports.folder import RECORD
 from grader.run.bench import alike
 from grader.run.grading import grader_info
 from grader.run.judging import without_cases
+from grader.run.options import GradingOptions
 from grader.run.scoring import total
 from grader.submissions.discovery import Discovery, Entry, discover
 
@@ -70,8 +71,7 @@ class BatchRequest:
         folder: the folder of the submissions.
         out: receives a folder for each submission, the gradebook and the page.
         assignment: the assignment of all submissions.
-        device: the option ``--device``; so are ``sandbox`` and ``memory``.
-        precise: the option ``--precise``.
+        options: how to grade.
         seed: seed of all gradings; None for the one kept in ``out``, which its first batch draws.
         jobs: parallel gradings on the sim, or parallel builds with GPUs; None for all processors.
         gpus: the GPUs to use if there are any: how many, or their names with a comma; None for all.
@@ -85,10 +85,7 @@ class BatchRequest:
     folder: Path
     out: Path
     assignment: Assignment
-    device: str = "auto"
-    sandbox: str = "auto"
-    memory: str = "auto"
-    precise: bool = False
+    options: GradingOptions = field(default_factory=GradingOptions)
     seed: int | None = None
     jobs: int | None = None
     gpus: str | None = None
@@ -195,7 +192,7 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         chosen = choose(discovery.entries, request.only, request.shard)
         records = Records(request.out.resolve(), request.assignment.title)
         seed = class_seed(request.out) if request.seed is None else request.seed
-        wish = Wish(request.assignment, device, request.sandbox, request.memory, request.seed)
+        wish = Wish(request.assignment, device, request.options.sandbox, request.options.memory, request.seed)
         stale = {entry.name for entry in chosen if not records.stands(entry, wish, files)}
         old = {
             entry.name for entry in chosen if request.since and not records.made_since(entry, request.since)
@@ -398,10 +395,7 @@ def _query(operation: str, request: BatchRequest, seed: int, **more: object) -> 
     return {
         "operation": operation,
         "assignment": str(request.assignment.folder),
-        "device": request.device,
-        "sandbox": request.sandbox,
-        "memory": request.memory,
-        "precise": request.precise,
+        "options": asdict(request.options),
         "seed": seed,
         **more,
     }

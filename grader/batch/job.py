@@ -48,7 +48,9 @@ def grade(request: GradingRequest, cluster: Cluster, tell: Callable[[str], None]
             "folder that the nodes share."
         ) from error
     with place as folder:
-        job = _submit(_command(request, Path(folder, RECORD)), request.device, cluster, Path(folder, _LOG))
+        job = _submit(
+            _command(request, Path(folder, RECORD)), request.options.device, cluster, Path(folder, _LOG)
+        )
         try:
             while slurm.alive(job):
                 tell(f"job {job} {_state(job)}")
@@ -64,10 +66,11 @@ def grade(request: GradingRequest, cluster: Cluster, tell: Callable[[str], None]
 
 def _command(request: GradingRequest, record: Path) -> list[str]:
     """The command line of the job, which grades the same."""
-    options = {**slurm.graded_alike(request), "json": record}
+    options = {**slurm.of_request(request), "json": record}
     words = [*slurm.grader("grade", request.path, options), "--quiet"]
+    words += slurm.on_node(request.options).words()
     words += [word for name in request.problems for word in ("--problem", name)]
-    return words + [f"--{name}" for name in ("profile", "fast", "precise") if getattr(request, name)]
+    return words + [f"--{name}" for name in ("profile", "fast") if getattr(request, name)]
 
 
 def _submit(words: Sequence[str], device: str, cluster: Cluster, log: Path) -> str:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from grader.run.grading import GradingRequest
+    from grader.run.options import GradingOptions
     from grader.submissions.discovery import Entry
 
 INSTALL = "python -m pip install 'kernel-grader[slurm]'"
@@ -188,25 +189,23 @@ def command(request: BatchRequest, cluster: Cluster, number: int) -> list[str]:
     """The command line of task ``number``, from 1."""
     options = {
         "out": request.out.resolve(),
-        **graded_alike(request),
+        **of_request(request),
         "jobs": request.jobs or cluster.processors,
         "since": request.since and request.since.isoformat(timespec="seconds"),
         "shard": f"{number}/{cluster.tasks}",
     }
-    line = grader("batch", request.folder, options)
-    line += ["--precise"] if request.precise else []
+    line = [*grader("batch", request.folder, options), *on_node(request.options).words()]
     return line + [word for name in request.only for word in ("--only", name)]
 
 
-def graded_alike(request: BatchRequest | GradingRequest) -> dict[str, object]:
-    """The options by which a job grades as was asked here; unless another device was, on a GPU."""
-    return {
-        "assignment": request.assignment.folder,
-        "device": "gpu" if request.device == "auto" else request.device,
-        "sandbox": request.sandbox,
-        "memory": request.memory,
-        "seed": request.seed,
-    }
+def of_request(request: BatchRequest | GradingRequest) -> dict[str, object]:
+    """The assignment and the seed of a job, as they were asked for here."""
+    return {"assignment": request.assignment.folder, "seed": request.seed}
+
+
+def on_node(options: GradingOptions) -> GradingOptions:
+    """The options of a job: unless a device is named, it grades on a GPU."""
+    return replace(options, device="gpu") if options.device == "auto" else options
 
 
 def grader(name: str, path: Path, options: Mapping[str, object]) -> list[str]:
@@ -227,7 +226,7 @@ def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends
         job_name="grader",
         time=cluster.minutes,
         cpus_per_task=cluster.processors,
-        gpus_per_node=cluster.gpus(request.device),
+        gpus_per_node=cluster.gpus(request.options.device),
         partition=cluster.partition,
         account=cluster.account,
         array_parallelism=len(shards),

@@ -29,6 +29,7 @@ from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 from grader.sandbox.process import ProcessSandbox
 from grader.submissions.trees import SubmissionError
 
@@ -91,11 +92,8 @@ def answer(
         path=Path(query["path"]),
         assignment=assignment,
         problems=tuple(entry.id for entry in assignment.rules.problems),
-        device=query["device"],
-        sandbox=query["sandbox"],
-        memory=query["memory"],
+        options=GradingOptions(**query["options"]),
         seed=query["seed"],
-        precise=query["precise"],
     )
     if query["operation"] == "build":
         return _build(request, bench)
@@ -104,13 +102,13 @@ def answer(
 
 def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
     """The current device, or the ``error`` why there is none, and the files that are graded."""
-    assignment = load(query["assignment"])
+    assignment, options = load(query["assignment"]), GradingOptions(**query["options"])
     files = grading.graded_files(assignment)
     try:
-        machine = bench.machine(query["device"], query["sandbox"], assignment.rules.limits, again=True)
+        machine = bench.machine(options.device, options.sandbox, assignment.rules.limits, again=True)
     except MachineError as error:
         return {"files": files, "error": str(error)}
-    if query["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
+    if options.sandbox == "auto" and machine.sandbox.name == ProcessSandbox.name:
         return {"files": files, "error": UNWALLED}
     info = machine.device_info
     return {"files": files, "kind": info.kind, "name": info.name, "compiler": info.compiler}
@@ -119,7 +117,7 @@ def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
 def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
     """Build ahead; if that fails, grading fails for the same reason and reports it."""
     try:
-        bench.machine(request.device, request.sandbox, request.assignment.rules.limits)
+        bench.machine(request.options.device, request.options.sandbox, request.assignment.rules.limits)
         built = grading.build_ahead(request, bench)
     except (SubmissionError, MachineError, OSError):
         built = None

@@ -99,8 +99,7 @@ def import_(folder: Path, out: Path | None) -> int:
 @click.option(
     "--json", "json_path", type=FILE, metavar="FILE", help="Keep results here, and go on from what it holds."
 )
-@options.device
-@options.sandbox
+@options.of_grading("device", "sandbox")
 def check(
     name: str, problems: tuple[str, ...], seeds: int, json_path: Path | None, device: str, sandbox: str
 ) -> int:
@@ -158,7 +157,7 @@ def check(
 @click.option(
     "--json", "json_path", type=FILE, metavar="FILE", help="Keep results here, and go on from what it holds."
 )
-@options.sandbox
+@options.of_grading("sandbox")
 def mutate(
     name: str,
     only: tuple[str, ...],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from grader.processes.imports import importing
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import NewerError
+
+if TYPE_CHECKING:
+    from grader.run.options import GradingOptions
 
 SHOWN_IGNORED = 10
 _NOT_WITH_SLURM = {"shard", "gpus"}  # a task has its own part and one GPU
@@ -57,10 +61,7 @@ def _gpus(_context: click.Context, _parameter: click.Parameter, text: str | None
 @options.of_slurm(minutes=240)
 @options.submitted
 @options.assignment
-@options.device
-@options.sandbox
-@options.memory
-@options.precise
+@options.grading
 @options.seed
 def batch(
     folder: Path,
@@ -78,10 +79,7 @@ def batch(
     slurm_options: dict[str, str],
     submitted: Path | None,
     assignment: str | None,
-    device: str,
-    sandbox: str,
-    memory: str,
-    precise: bool,
+    how: GradingOptions,
     seed: int | None,
 ) -> int:
     """Grade every submission in FOLDER: sub-folders, archives, and files named as Canvas names them.
@@ -105,10 +103,7 @@ def batch(
         folder=folder,
         out=out,
         assignment=checked_assignment(assignment),
-        device=device,
-        sandbox=sandbox,
-        memory=memory,
-        precise=precise,
+        options=how,
         seed=seed,
         jobs=jobs,
         gpus=gpus,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from grader.records.record import Record
     from grader.run.bench import Bench
     from grader.run.grading import GradingRequest
+    from grader.run.options import GradingOptions
 
 _SIDE_BY_SIDE = 2  # problems whose cases a line of a terminal has room for
 _SPINNER = 3  # columns before it
@@ -52,9 +53,7 @@ _WHOLE = ""  # the key of texts about the run as a whole
     help="Only this case, by the name and with the --seed that a report gives it; repeatable. The other "
     "cases stay undecided.",
 )
-@options.device
-@options.sandbox
-@options.memory
+@options.grading
 @options.seed
 @click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write the record to FILE.")
 @click.option("--html", "html_path", type=FILE, metavar="FILE", help="Write a page for a browser to FILE.")
@@ -82,8 +81,6 @@ _WHOLE = ""  # the key of texts about the run as a whole
         "dozen small ones, then all; end at what is wrong. What was not run stays undecided."
     ),
 )
-@options.precise
-@options.all_configs
 @click.option(
     "--slurm", is_flag=True, help="As a job of a Slurm cluster, from its login node; Ctrl-C cancels the job."
 )
@@ -95,9 +92,7 @@ def grade(
     assignment: str | None,
     problems: tuple[str, ...],
     cases: tuple[str, ...],
-    device: str,
-    sandbox: str,
-    memory: str,
+    how: GradingOptions,
     seed: int | None,
     json_path: Path | None,
     html_path: Path | None,
@@ -107,8 +102,6 @@ def grade(
     profile: bool,
     watch: bool,
     fast: bool,
-    precise: bool,
-    all_configs: bool,
     slurm: bool,
     partition: str | None,
     account: str | None,
@@ -143,14 +136,10 @@ def grade(
         path=path,
         assignment=chosen,
         problems=tuple(dict.fromkeys(problems)) or tuple(entry.id for entry in chosen.rules.problems),
-        device=device,
-        sandbox=sandbox,
-        memory=memory,
+        options=how,
         seed=secrets.randbits(SEED_BITS) if seed is None else seed,
         profile=profile,
         fast=fast,
-        precise=precise,
-        all_configs=all_configs,
         failed=_failed(_earlier(json_path)) if fast else {},
         cases=cases,
     )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from grader.records.record import SEED_BITS
-from grader.sandbox.backends import BACKENDS
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from dataclasses import Field
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -22,23 +25,6 @@ assignment = click.option(
     "--assignment",
     metavar="ID|FOLDER",
     help="An installed assignment, or the folder of one, whose code is run as the grader's own.",
-)
-device = click.option(
-    "--device", type=click.Choice(["auto", "gpu", "sim"]), default="auto", show_default=True
-)
-sandbox = click.option(
-    "--sandbox",
-    type=click.Choice(["auto", *BACKENDS]),
-    default="auto",
-    show_default=True,
-    help="What confines compiling and running.",
-)
-memory = click.option(
-    "--memory",
-    type=click.Choice(["auto", "device", "host"]),
-    default="auto",
-    show_default=True,
-    help="Whether the launchers take device or host pointers.",
 )
 seed = click.option(
     "--seed", type=click.IntRange(0, 2**SEED_BITS - 1), help="Repeat the inputs of an earlier run."
@@ -57,23 +43,44 @@ submitted = click.option(
     metavar="CSV",
     help="Lines of SUBMISSION,SUBMITTED,STUDENT: when each was handed in, and by whom.",
 )
-all_configs = click.option(
-    "--all-configs",
-    is_flag=True,
-    help="On the simulator, let triton.autotune run every configuration; the first is taken anyway.",
-)
-precise = click.option(
-    "--precise",
-    is_flag=True,
-    help=(
-        "Measure speeds as well as this GPU can, for a leaderboard, and not only until verdict and points "
-        "are clear. Takes several times as long."
-    ),
-)
 staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
 
 OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
 """The names of the parameters below."""
+
+
+def of_grading(*names: str) -> Callable[[Command], Command]:
+    """The options of ``GradingOptions`` of these names."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(fields(GradingOptions)):
+            if option.name in names:
+                command = _option(option)(command)
+        return command
+
+    return add
+
+
+def grading(command: Command) -> Command:
+    """All options of ``GradingOptions``, with which the command is called as its parameter ``how``."""
+    names = [option.name for option in fields(GradingOptions)]
+
+    @wraps(command)
+    def with_options(**parameters: Any) -> object:  # noqa: ANN401 - as click calls it
+        how = GradingOptions(**{name: parameters.pop(name) for name in names})
+        return command(**parameters, how=how)
+
+    return of_grading(*names)(cast("Command", with_options))
+
+
+def _option(option: Field[Any]) -> Callable[[Command], Command]:
+    name, choices = f"--{option.name.replace('_', '-')}", option.metadata.get("choices")
+    help_text = option.metadata.get("help")
+    if choices is None:
+        return click.option(name, is_flag=True, help=help_text)
+    return click.option(
+        name, type=click.Choice(choices), default=option.default, show_default=True, help=help_text
+    )
 
 
 def of_slurm(minutes: int) -> Callable[[Command], Command]:

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 @click.option("--problem", metavar="ID", help="The problem; that of RECORD with wrong numbers if not given.")
 @click.option("--case", metavar="NAME", help="The case; the one that RECORD's report shows if not given.")
 @click.option("--out", type=FOLDER, required=True, help="A new folder, for arrays and program.")
-@options.device
-@options.sandbox
-@options.memory
+@options.of_grading("device", "sandbox", "memory")
 @options.seed
 def reproduce(
     record: Path | None,

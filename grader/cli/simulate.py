@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 )
 @click.option("--make", is_flag=True, help="PROGRAM is a target that make builds first, anew, here.")
 @click.option("--verbose", is_flag=True, help="Print what builds the program.")
-@options.all_configs
+@options.of_grading("all_configs")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def simulate(
     program: tuple[str, ...],

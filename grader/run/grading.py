@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from grader.problems.module import Tolerance
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
+    from grader.run.options import GradingOptions
     from grader.run.preparation import Observe, Outcome
     from grader.submissions.submission import Submission
 
@@ -64,16 +65,12 @@ class GradingRequest:
     path: Path
     assignment: Assignment
     problems: tuple[str, ...]
-    device: str
-    sandbox: str
-    memory: str
+    options: GradingOptions
     seed: int
     profile: bool = False  # whether to look at the kernels with Nsight Compute
     fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
     cases: tuple[str, ...] = ()  # names of those to run alone; all without any
-    precise: bool = False  # whether speeds are measured for comparison, beyond what verdict and points need
-    all_configs: bool = False  # whether autotuning runs every configuration on the simulator
     observe: Observe | None = None  # is shown each call of a case
 
 
@@ -205,7 +202,7 @@ def build_ahead(request: GradingRequest, bench: Bench) -> Built | None:
     wanted = _wanted(request, request.assignment.problems)
     with collect(request.path, _files(request.assignment, wanted)) as submission:
         limits = request.assignment.rules.limits
-        machine, cache = bench.machine(request.device, request.sandbox, limits), Cache()
+        machine, cache = bench.machine(request.options.device, request.options.sandbox, limits), Cache()
         builds = _build(_answers(request, machine, cache, wanted, submission), submission)
         return None if cache.warning else Built(submission.sha256, builds)
 
@@ -255,7 +252,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             if isinstance(problem, ModuleProblem) and problem.tolerance:
                 run.note(_tolerated(entry, problem.tolerance))
         progress("looking at this machine")
-        machine = run.bench.machine(request.device, request.sandbox, assignment.rules.limits)
+        machine = run.bench.machine(request.options.device, request.options.sandbox, assignment.rules.limits)
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
         cache = Cache()
         answers = _answers(request, machine, cache, wanted, submission)
@@ -278,7 +275,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             Material(
                 assignment=assignment,
                 seed=request.seed,
-                memory=request.memory,
+                memory=request.options.memory,
                 submission=submission,
                 language=one.language,
                 note=one.note,
@@ -290,7 +287,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 fast=request.fast,
                 failed=request.failed,
                 cases=request.cases,
-                precise=request.precise,
+                precise=request.options.precise,
                 observe=request.observe,
                 trials=trials,
             )
@@ -333,7 +330,7 @@ def _answers(
         compiling,
         cache,
         (machine.device, machine.checker),
-        all_configs=request.all_configs,
+        all_configs=request.options.all_configs,
     )
     tools = {language.name: language for language in known}
     return [
@@ -430,7 +427,7 @@ def _measure_all(
     def measured(problem: str, result: Callable[[], ProblemResult]) -> None:
         run.problems[problem] = result()
 
-    at_once = 1 if run.request.precise else run.bench.measured_at_once
+    at_once = 1 if run.request.options.precise else run.bench.measured_at_once
     checked = [(judge, check.result()) for judge, check in zip(judges, checks, strict=True)]
     with ThreadPoolExecutor(at_once, initializer=keep_to_one_thread) as pool:
         measuring = [

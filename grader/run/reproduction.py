@@ -17,6 +17,7 @@ from grader.problems.problem import KernelProblem
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
 from grader.run.grading import GradingRequest, grade
+from grader.run.options import GradingOptions
 from grader.run.own_program import files
 
 if TYPE_CHECKING:
@@ -168,9 +169,7 @@ def reproduce(
         path=path,
         assignment=assignment,
         problems=(problem,),
-        device=device,
-        sandbox=sandbox,
-        memory=memory,
+        options=GradingOptions(device, sandbox, memory),
         seed=seed,
         cases=(case,),
         observe=calls.observe,

@@ -32,6 +32,7 @@ from grader.records.exit_codes import ExitCode
 from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
+from grader.run.options import GradingOptions
 from grader.soundness.attacks import ATTACKS, CONTROL
 from grader.soundness.builds import TOGETHER, Builder
 from grader.soundness.checkers import tried
@@ -123,13 +124,11 @@ class Examination:
             path=folder,
             assignment=self.assignment,
             problems=tuple(self.problems if problems is None else problems),
-            device=self.device if device is None else device,
-            sandbox=self.sandbox,
-            memory="auto",
+            options=GradingOptions(self.device if device is None else device, self.sandbox),
             seed=seed,
             fast=fast,
         )
-        about = f"{request.problems} {request.device} seed {seed}{' fast' if fast else ''}"
+        about = f"{request.problems} {request.options.device} seed {seed}{' fast' if fast else ''}"
         return self.kept.record(folder, about, lambda: self._judged(request))
 
     def _judged(self, request: GradingRequest) -> Record:

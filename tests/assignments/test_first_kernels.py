@@ -17,6 +17,7 @@ from grader.problems.problem import MEMORY_GROUP, KernelProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +52,9 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = {name: (middle(name),) for name in GRADED}
     some = {name: replace(kernel(name), cases=lambda _, name=name: chosen[name]) for name in GRADED}
     monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
-    request = grading.GradingRequest(FIRST.reference, FIRST, GRADED, "sim", "process", "device", seed=1)
+    request = grading.GradingRequest(
+        FIRST.reference, FIRST, GRADED, GradingOptions("sim", "process", "device"), seed=1
+    )
     record = grading.grade(request, bench=Bench(remembers=True))
     assert {problem.id: problem.verdict for problem in record.problems} == dict.fromkeys(GRADED, Verdict.PASS)
 

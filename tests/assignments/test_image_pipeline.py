@@ -16,6 +16,7 @@ from grader.problems.problem import MEMORY_GROUP, Case
 from grader.problems.program import FRESH, Numbers, ProgramProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +42,7 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, one in IMAGES.problems.items()
     }
     monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
-    request = grading.GradingRequest(IMAGES.reference, IMAGES, NAMES, "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(IMAGES.reference, IMAGES, NAMES, GradingOptions("sim"), seed=1)
     record = grading.grade(request)
     assert [one.verdict for one in record.problems] == [Verdict.PASS] * 3
     assert (record.score.earned, record.score.decided) == (30, 30)

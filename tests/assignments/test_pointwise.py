@@ -18,6 +18,7 @@ from grader.problems.problem import KernelProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from grader.problems.problem import Case
@@ -45,7 +46,7 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     some = {name: replace(operator(name), cases=lambda _, name=name: chosen[name]) for name in NAMES}
     monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
     request = grading.GradingRequest(
-        POINTWISE.reference, POINTWISE, ("add",), "sim", "process", "device", seed=1
+        POINTWISE.reference, POINTWISE, ("add",), GradingOptions("sim", "process", "device"), seed=1
     )
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS]

@@ -18,6 +18,7 @@ from grader.problems.problem import KernelProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from grader.problems.problem import Case, Inputs, Problem
@@ -45,7 +46,9 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, problem in RGLRU.problems.items()
     }
     monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
-    request = grading.GradingRequest(RGLRU.reference, RGLRU, NAMES, "sim", "process", "device", seed=1)
+    request = grading.GradingRequest(
+        RGLRU.reference, RGLRU, NAMES, GradingOptions("sim", "process", "device"), seed=1
+    )
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(NAMES)
     assert (record.score.earned, record.score.decided) == (46, 46)
@@ -66,7 +69,9 @@ def test_the_reference_is_right_with_less_shared_memory(
     file, stages = tmp_path / "rglru_kernel.cu", "return 3 * bytes <= most ? 3 : 2;"
     assert file.read_text().count(stages) == 1
     file.write_text(file.read_text().replace(stages, "return 2;"))
-    request = grading.GradingRequest(tmp_path, RGLRU, KERNELS, "sim", "process", "device", seed=1)
+    request = grading.GradingRequest(
+        tmp_path, RGLRU, KERNELS, GradingOptions("sim", "process", "device"), seed=1
+    )
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(KERNELS)
 
@@ -91,7 +96,9 @@ def test_a_wrong_layer_fails(old: str, new: str, tmp_path: Path) -> None:
     text = (tmp_path / "rglru.py").read_text()
     assert text.count(old) == 1
     (tmp_path / "rglru.py").write_text(text.replace(old, new))
-    request = grading.GradingRequest(tmp_path, RGLRU, ("rglru_layer",), "sim", "process", "device", seed=1)
+    request = grading.GradingRequest(
+        tmp_path, RGLRU, ("rglru_layer",), GradingOptions("sim", "process", "device"), seed=1
+    )
     (problem,) = grading.grade(request, bench=remembering()).problems
     assert problem.verdict is Verdict.FAIL
 

@@ -18,6 +18,7 @@ from grader.problems.problem import KernelProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +48,9 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, problem in RMSNORM.problems.items()
     }
     monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
-    request = grading.GradingRequest(RMSNORM.reference, RMSNORM, NAMES, "sim", "process", "device", seed=1)
+    request = grading.GradingRequest(
+        RMSNORM.reference, RMSNORM, NAMES, GradingOptions("sim", "process", "device"), seed=1
+    )
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(NAMES)
     assert (record.score.earned, record.score.decided) == (34, 34)
@@ -73,7 +76,9 @@ def test_a_wrong_module_fails(old: str, new: str, said: str, tmp_path: Path) -> 
     text = (tmp_path / "rmsnorm.py").read_text()
     assert text.count(old) == 1
     (tmp_path / "rmsnorm.py").write_text(text.replace(old, new))
-    request = grading.GradingRequest(tmp_path, RMSNORM, (MODULE,), "sim", "process", "device", seed=1)
+    request = grading.GradingRequest(
+        tmp_path, RMSNORM, (MODULE,), GradingOptions("sim", "process", "device"), seed=1
+    )
     (problem,) = grading.grade(request, bench=remembering()).problems
     assert problem.verdict is Verdict.FAIL
     messages = [f"{case.message} {case.diagnosis}" for case in problem.correctness.cases]

@@ -14,6 +14,7 @@ from grader.problems.problem import MEMORY_GROUP, Case
 from grader.problems.program import FRESH, Numbers, ProgramProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 FOLDER = Path(__file__).parents[2] / "assignments" / "sgemm"
 SGEMM = load(str(FOLDER))
@@ -55,8 +56,8 @@ def test_the_rival_is_right_where_cublas_is_allowed(tmp_path: Path) -> None:
     module = tmp_path / "sgemm" / "problems" / "sgemm.py"
     module.write_text(module.read_text().replace("libraries=()", 'libraries=("cublas",)'))
     request = grading.GradingRequest(
-        FOLDER / "rival", read(tmp_path / "sgemm"), ("sgemm",), "sim", "auto", "auto", 1
+        FOLDER / "rival", read(tmp_path / "sgemm"), ("sgemm",), GradingOptions("sim"), 1
     )
     assert grading.grade(request).problems[0].verdict is Verdict.PASS
-    refused = grading.GradingRequest(FOLDER / "rival", SGEMM, ("sgemm",), "sim", "auto", "auto", 1)
+    refused = grading.GradingRequest(FOLDER / "rival", SGEMM, ("sgemm",), GradingOptions("sim"), 1)
     assert "does not allow the library cublas" in grading.grade(refused).problems[0].message

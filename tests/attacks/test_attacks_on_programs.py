@@ -17,6 +17,7 @@ import grader
 from grader.assignments.assignment import read
 from grader.records.verdict import Ending, Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 from grader.sandbox.backends import select
 
 if TYPE_CHECKING:
@@ -174,7 +175,9 @@ def graded(folder: Path, text: str, sandbox: str) -> ProblemResult:
     submission = folder.parent / "ann"
     submission.mkdir(exist_ok=True)
     (submission / "answer.cu").write_text(text)
-    request = grading.GradingRequest(submission, read(folder), ("answer",), "sim", sandbox, "auto", seed=1)
+    request = grading.GradingRequest(
+        submission, read(folder), ("answer",), GradingOptions("sim", sandbox), seed=1
+    )
     (result,) = grading.grade(request).problems
     return result
 

@@ -29,6 +29,7 @@ from grader.processes import locks
 from grader.records import record as results
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 from grader.submissions.discovery import discover
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def alone(folder: Path, assignment: Assignment, device: str) -> Iterator[tuple[s
         for entry in discover(folder, grading.graded_files(assignment)).entries:
             path = entry.lay_out(Path(laid_out))
             problems = tuple(problem.id for problem in assignment.rules.problems)
-            request = grading.GradingRequest(path, assignment, problems, device, "auto", "auto", seed=SEED)
+            request = grading.GradingRequest(path, assignment, problems, GradingOptions(device), seed=SEED)
             yield entry.name, grading.grade(request, bench=bench)
 
 

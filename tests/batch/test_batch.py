@@ -36,6 +36,7 @@ from grader.cli.main import commands
 from grader.records import record as results
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def request_(tmp_path: Path) -> BatchRequest:
         folder=tmp_path / "in",
         out=tmp_path / "out",
         assignment=load("llm_systems_3"),
-        device="sim",
+        options=GradingOptions("sim"),
         seed=5,
         jobs=2,
         command=(sys.executable, str(FAKE), str(tmp_path / "log")),
@@ -309,10 +310,11 @@ from pathlib import Path
 from grader.assignments.assignment import load
 from grader.batch.batch import FolderError, BatchResult, BatchRequest, Shard, closing_lines, run
 from grader.records.errors import MachineError
+from grader.run.options import GradingOptions
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the commands do
 folder, out, force, *command = sys.argv[1:]
-request = BatchRequest(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, seed=5, command=command,
-                  since=datetime(2040, 1, 1, tzinfo=UTC) if force else None)
+request = BatchRequest(Path(folder), Path(out), load("llm_systems_3"), GradingOptions("sim"), jobs=2, seed=5,
+                  command=command, since=datetime(2040, 1, 1, tzinfo=UTC) if force else None)
 outcome = run(request)
 print(closing_lines(outcome)[-1])
 sys.exit(outcome.exit_code)
@@ -523,7 +525,7 @@ def test_a_machine_that_cannot_grade_ends_the_batch_at_once(request_: BatchReque
 @pytest.fixture
 def gpus(request_: BatchRequest, monkeypatch: pytest.MonkeyPatch) -> BatchRequest:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
-    return replace(request_, device="gpu", gpus="2", jobs=1)
+    return replace(request_, options=GradingOptions("gpu"), gpus="2", jobs=1)
 
 
 def test_on_gpus_builds_come_ahead_and_a_crash_is_followed_by_a_check(

@@ -35,6 +35,7 @@ from grader.problems.problem import KernelProblem
 from grader.processes.threads import take_short_turns
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,8 +153,8 @@ def main() -> int:
     found: dict[str, list[dict[str, Any]]] = {}
 
     def request(*names: str, precise: bool = False) -> grading.GradingRequest:
-        usual = options.device, "auto", "auto", SEED
-        return grading.GradingRequest(options.path, assignment, names, *usual, precise=precise)
+        how = GradingOptions(options.device, precise=precise)
+        return grading.GradingRequest(options.path, assignment, names, how, SEED)
 
     def graded(problem: str, *, precise: bool) -> tuple[Account, float, ProblemResult]:
         account, start = Account(), time.monotonic()

@@ -211,11 +211,12 @@ def grade(options: argparse.Namespace, trace: Trace) -> None:
         from grader.processes.threads import take_short_turns  # noqa: PLC0415
         from grader.run import grading  # noqa: PLC0415
         from grader.run.bench import Bench  # noqa: PLC0415
+        from grader.run.options import GradingOptions  # noqa: PLC0415
     take_short_turns()
-    assignment = load(options.assignment)
+    assignment, how = load(options.assignment), GradingOptions(options.device)
     kernels = [name for name, one in assignment.problems.items() if isinstance(one, KernelProblem)]
     problems = tuple(options.problem or kernels)
-    request = grading.GradingRequest(options.path, assignment, problems, options.device, "auto", "auto", SEED)
+    request = grading.GradingRequest(options.path, assignment, problems, how, SEED)
     with trace.watching():
         for number in range(options.times):
             with trace.phase(f"grading {number + 1}"):
@@ -235,12 +236,13 @@ def batch(options: argparse.Namespace, trace: Trace) -> None:
     os.environ[TRACE] = str(trace.path)
     from grader.assignments.assignment import load  # noqa: PLC0415
     from grader.batch import batch as batches  # noqa: PLC0415
+    from grader.run.options import GradingOptions  # noqa: PLC0415
 
     request = batches.BatchRequest(
         options.path,
         options.out,
         load(options.assignment),
-        device=options.device,
+        options=GradingOptions(options.device),
         seed=SEED,
         command=(sys.executable, __file__, "--worker"),
     )

@@ -10,6 +10,7 @@ from throughput import FILES, REFERENCE, make, summary
 from grader.records.record import SubmissionInfo
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, _Run
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ def test_right_and_wrong_submissions_of_each_problem_come_in_turn(tmp_path: Path
 
 
 def test_what_a_batch_left_is_counted(tmp_path: Path) -> None:
-    request = GradingRequest(tmp_path, ASSIGNMENT, ("softmax_forward",), "sim", "auto", "auto", seed=1)
+    request = GradingRequest(tmp_path, ASSIGNMENT, ("softmax_forward",), GradingOptions("sim"), seed=1)
     run = _Run(request, Bench(), submission=SubmissionInfo(name="a", sha256="", files=[]))
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -20,6 +20,7 @@ from grader.devices.sim import Sim
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from grader.records.record import ProblemResult
@@ -56,7 +57,7 @@ def judged(cheat: Cheat, device: str, tmp_path: Path) -> ProblemResult:
     shutil.copy(HERE / "honest.cuh", tmp_path)
     shutil.copy(HERE / f"{cheat.name}.cu", tmp_path / "layernorm_kernel.cu")
     request = grading.GradingRequest(
-        tmp_path, load("llm_systems_3"), ("layernorm_forward",), device, "auto", "auto", seed=3
+        tmp_path, load("llm_systems_3"), ("layernorm_forward",), GradingOptions(device), seed=3
     )
     (result,) = grading.grade(request, bench=remembering(device)).problems
     return result

@@ -14,6 +14,7 @@ from grader.assignments.assignment import load
 from grader.reports import console
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ def graded(path: Path, problems: tuple[str, ...]) -> Record:
 
 
 def asked(path: Path, problems: tuple[str, ...]) -> grading.GradingRequest:
-    return grading.GradingRequest(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1)
+    return grading.GradingRequest(path, ASSIGNMENT, problems, GradingOptions("sim"), seed=1)
 
 
 @cache

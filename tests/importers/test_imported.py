@@ -19,6 +19,7 @@ from grader.problems.problem import Role
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,7 +191,7 @@ def graded(assignment: Assignment, folder: Path, text: str, name: str = "histogr
     pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
     (folder / f"{name}.py").write_text(text)
     request = grading.GradingRequest(
-        folder, replace(assignment), (name,), "sim", "process", "auto", seed=1, fast=True
+        folder, replace(assignment), (name,), GradingOptions("sim", "process"), seed=1, fast=True
     )
     return grading.grade(request, bench=Bench())
 

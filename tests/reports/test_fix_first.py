@@ -19,6 +19,7 @@ from grader.reports.causes import without_place
 from grader.reports.fix_first import causes, fix_first, fixes
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,7 +41,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ProblemResu
     names = tuple(bug.id for bug in homework.BUGS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Sim, "architecture", "compute_80")  # no machine code, which nobody runs
-        request = grading.GradingRequest(folder, assignment, names, "sim", "auto", "device", seed=1)
+        request = grading.GradingRequest(
+            folder, assignment, names, GradingOptions("sim", memory="device"), seed=1
+        )
         record = grading.grade(request, bench=Bench(remembers=True))
     return {problem.id: problem for problem in record.problems}
 

@@ -14,6 +14,7 @@ from grader.records.coverage import Way
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +115,7 @@ def bench() -> Bench:
 def graded(folder: Path, code: str, problem: str = "vector_add") -> ProblemResult:
     (folder / f"{problem}.cu").write_text(code)
     request = grading.GradingRequest(
-        folder, load("first_kernels"), (problem,), "sim", "auto", "device", seed=1
+        folder, load("first_kernels"), (problem,), GradingOptions("sim", memory="device"), seed=1
     )
     (result,) = grading.grade(request, bench=bench()).problems
     return result

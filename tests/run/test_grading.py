@@ -36,6 +36,7 @@ from grader.reports.causes import sightings
 from grader.run import grading, kernel
 from grader.run.bench import Bench, Machine
 from grader.run.judging import without_cases
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +59,7 @@ END_OF_FORWARD = "      store(y + column, value[c]);\n    }\n  }\n}\n\nconstexpr
 def grade(path: Path, *problems: str, memory: str = "auto") -> Record:
     assignment = load("llm_systems_3")
     names = problems or tuple(problem.id for problem in assignment.rules.problems)
-    request = grading.GradingRequest(path, assignment, names, "sim", "auto", memory, seed=1)
+    request = grading.GradingRequest(path, assignment, names, GradingOptions("sim", memory=memory), seed=1)
     return grading.grade(request, bench=remembering())
 
 
@@ -69,7 +70,7 @@ def remembering() -> Bench:
 
 
 def grade_alone(path: Path, problem: str) -> ProblemResult:
-    request = grading.GradingRequest(path, load("llm_systems_3"), (problem,), "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(path, load("llm_systems_3"), (problem,), GradingOptions("sim"), seed=1)
     (result,) = grading.grade(request).problems
     return result
 
@@ -99,7 +100,7 @@ def test_what_a_call_may_print_is_the_assignments_to_say(submission: Path) -> No
     less = replace(assignment, rules=assignment.rules.model_copy(update={"limits": limits}))
     for given, message in ((assignment, ""), (less, "more than 0.0625 MiB of printed output")):
         request = grading.GradingRequest(
-            submission, given, ("softmax_backward",), "sim", "auto", "auto", seed=1
+            submission, given, ("softmax_backward",), GradingOptions("sim"), seed=1
         )
         (problem,) = grading.grade(request, bench=Sharing()).problems
         assert problem.correctness.cases[0].message == message
@@ -271,7 +272,7 @@ def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) ->
     alone = {path: grade_alone(path, "layernorm_forward") for path in (submission, REFERENCE)}
     for path in (submission, REFERENCE, submission):
         request = grading.GradingRequest(
-            path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1
+            path, assignment, ("layernorm_forward",), GradingOptions("sim"), seed=1
         )
         shared = grading.grade(request, bench=bench).problems
         assert shared[0].correctness == alone[path].correctness
@@ -280,7 +281,7 @@ def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) ->
 def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Path) -> None:
     assignment = load("llm_systems_3")
     request = grading.GradingRequest(
-        submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1
+        submission, assignment, ("softmax_backward",), GradingOptions("sim"), seed=1
     )
     built = grading.build_ahead(request, Bench())
     assert built is not None
@@ -318,7 +319,7 @@ def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) 
     (mutant,) = (one for one in MUTANTS if one.id == "lb-missing-event")
     (submission / mutant.file).write_text(mutant.text(ASSIGNMENT))
     request = grading.GradingRequest(
-        submission, load("llm_systems_3"), (mutant.problem,), "sim", "auto", "auto", seed=1
+        submission, load("llm_systems_3"), (mutant.problem,), GradingOptions("sim"), seed=1
     )
     (problem,) = grading.grade(request, bench=Lucky()).problems
     wrong = [case for case in problem.correctness.cases if case.verdict is Verdict.FAIL]
@@ -352,7 +353,7 @@ def test_cases_beyond_the_simulator_count_if_simulator_and_gpu_find_nothing_else
     monkeypatch.setattr(grading.ProblemJudge, "_beyond_simulator", lambda *_: Judged((beyond,)))
     monkeypatch.setattr(grading.ProblemJudge, "_measured", lambda *_: unmeasured)
     request = grading.GradingRequest(
-        submission, load("llm_systems_3"), ("layernorm_backward",), "sim", "auto", "auto", seed=1
+        submission, load("llm_systems_3"), ("layernorm_backward",), GradingOptions("sim"), seed=1
     )
     (problem,) = grading.grade(request, bench=Timing()).problems
     assert (beyond in problem.correctness.cases) is counts
@@ -380,7 +381,7 @@ class Counting(Lucky):
 def test_the_gpu_and_the_simulator_beside_it_share_their_oracles() -> None:
     bench = Counting()
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), GradingOptions("sim"), seed=1
     )
     (problem,) = grading.grade(request, bench=bench).problems
     assert problem.correctness.verdict is Verdict.PASS
@@ -423,7 +424,7 @@ def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
     bench = Profiler(monkeypatch, why_not)
     names = ("softmax_backward", "layernorm_backward")
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), names, "sim", "auto", "auto", seed=1, profile=True
+        REFERENCE, load("llm_systems_3"), names, GradingOptions("sim"), seed=1, profile=True
     )
     record = grading.grade(request, bench=bench)
     assert sorted(bench.done[:2]) == sorted(f"timed {name}" for name in names)  # side by side
@@ -442,7 +443,7 @@ def test_a_record_says_which_groups_students_may_not_see_and_until_when() -> Non
     hidden = Hidden(groups=("short rows",), until=until)
     rules = assignment.rules.model_copy(update={"hidden": hidden})
     request = grading.GradingRequest(
-        REFERENCE, replace(assignment, rules=rules), ("softmax_backward",), "sim", "auto", "auto", seed=1
+        REFERENCE, replace(assignment, rules=rules), ("softmax_backward",), GradingOptions("sim"), seed=1
     )
     (problem,) = grading.grade(request, bench=Sharing()).problems
     dates = {group.name: group.hidden_until for group in problem.correctness.groups}
@@ -453,7 +454,7 @@ def test_a_record_says_which_groups_students_may_not_see_and_until_when() -> Non
 
 def test_without_a_gpu_a_profile_is_a_note() -> None:
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1, profile=True
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), GradingOptions("sim"), seed=1, profile=True
     )
     record = grading.grade(request, bench=Sharing())
     assert record.submission.notes[-1] == grading.NOT_PROFILED
@@ -470,7 +471,9 @@ def test_a_problem_that_was_not_judged_says_its_language_and_what_its_speed_woul
     monkeypatch.setattr(grading, "_build", interrupted)
     asked = ("saxpy", "vector_add")
     record = grading.grade(
-        grading.GradingRequest(tmp_path, load("first_kernels"), asked, "sim", "process", "auto", seed=1)
+        grading.GradingRequest(
+            tmp_path, load("first_kernels"), asked, GradingOptions("sim", "process"), seed=1
+        )
     )
     assert record.error == "interrupted"
     assert [problem.language for problem in record.problems] == ["triton", "cuda"]
@@ -483,7 +486,7 @@ def test_a_problem_that_was_interrupted_says_in_which_case() -> None:
             raise KeyboardInterrupt
 
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), GradingOptions("sim"), seed=1
     )
     record = grading.grade(request, progress, Sharing())
     assert record.exit_code == 130
@@ -521,7 +524,7 @@ def test_two_problems_are_measured_at_a_time_but_not_where_they_are_to_be_precis
 
     monkeypatch.setattr(grading.ProblemJudge, "check", check)
     request = grading.GradingRequest(
-        REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1, precise=precise
+        REFERENCE, load("llm_systems_3"), FOUR, GradingOptions("sim", precise=precise), seed=1
     )
     record = grading.grade(request, bench=Bench(problems_at_once=len(FOUR)))
     assert [(problem.id, problem.message) for problem in record.problems] == [
@@ -545,7 +548,7 @@ def test_a_grading_among_others_measures_each_problem_before_it_checks_the_next(
         return result
 
     monkeypatch.setattr(grading.ProblemJudge, "check", check)
-    request = grading.GradingRequest(REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(REFERENCE, load("llm_systems_3"), FOUR, GradingOptions("sim"), seed=1)
     record = grading.grade(request, bench=Bench(problems_at_once=1))
     assert {problem.message for problem in record.problems} == {"measured"}
     first, again, *others = FOUR

@@ -14,6 +14,7 @@ from grader.problems.problem import MEMORY_GROUP
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ def usual_cases_untimed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grade(path: Path, device: str) -> ProblemResult:
-    request = grading.GradingRequest(path, load("llm_systems_3"), (PROBLEM,), device, "auto", "auto", seed=1)
+    request = grading.GradingRequest(path, load("llm_systems_3"), (PROBLEM,), GradingOptions(device), seed=1)
     return grading.grade(request, bench=remembering() if device == "sim" else None).problems[0]
 
 

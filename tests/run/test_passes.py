@@ -13,6 +13,7 @@ from grader.records.findings import Finding, Severity
 from grader.records.record import CaseResult
 from grader.records.verdict import Ending, Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 from grader.run.passes import DOZEN, judged_by_name, judged_in_passes, passes
 
 if TYPE_CHECKING:
@@ -109,7 +110,13 @@ def test_what_was_not_run_stays_undecided(tmp_path: Path, ptx_only: None) -> Non
     known = assignment.problems[name].cases(1)
     failed = {name: [known[0].name]}
     request = grading.GradingRequest(
-        tmp_path, assignment, (name,), "sim", "auto", "device", seed=1, fast=True, failed=failed
+        tmp_path,
+        assignment,
+        (name,),
+        GradingOptions("sim", memory="device"),
+        seed=1,
+        fast=True,
+        failed=failed,
     )
     (problem,) = grading.grade(request).problems
     verdicts = {case.name: case.verdict for case in problem.correctness.cases}

@@ -16,6 +16,7 @@ from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -184,7 +185,9 @@ def bench() -> Bench:
 def graded(folder: Path, code: str, memory: str = "auto", problem: str = PROBLEM) -> ProblemResult:
     (folder / "softmax_kernel.cu").write_text(code)
     (folder / "copies.h").write_text(HEADER)
-    request = grading.GradingRequest(folder, load("llm_systems_3"), (problem,), "sim", "auto", memory, seed=1)
+    request = grading.GradingRequest(
+        folder, load("llm_systems_3"), (problem,), GradingOptions("sim", memory=memory), seed=1
+    )
     (result,) = grading.grade(request, bench=bench()).problems
     return result
 

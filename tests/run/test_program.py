@@ -29,6 +29,7 @@ from grader.records.record import BuildResult, CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run import program as run_program
+from grader.run.options import GradingOptions
 from grader.run.scoring import score_problem
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def submission(folder: Path, **files: str) -> Path:
 def record(assignment_folder: Path, path: Path, seed: int = 1, sandbox: str = "auto") -> Record:
     chosen = read(assignment_folder)
     names = tuple(problem.id for problem in chosen.rules.problems)
-    request = grading.GradingRequest(path, chosen, names, "sim", sandbox, "auto", seed)
+    request = grading.GradingRequest(path, chosen, names, GradingOptions("sim", sandbox), seed)
     return grading.grade(request)
 
 

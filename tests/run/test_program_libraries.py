@@ -11,6 +11,7 @@ from grader.assignments.assignment import read
 from grader.records.mangled import demangled
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from grader.records.record import ProblemResult
@@ -79,7 +80,7 @@ def graded(folder: Path, text: str, libraries: str, expected: str = "8") -> Prob
     (assignment / "cases" / "one" / "expected.txt").write_text(expected)
     ann.mkdir()
     (ann / "calls.cu").write_text(text)
-    request = grading.GradingRequest(ann, read(assignment), ("calls",), "sim", "auto", "auto", 1)
+    request = grading.GradingRequest(ann, read(assignment), ("calls",), GradingOptions("sim"), 1)
     return grading.grade(request).problems[0]
 
 

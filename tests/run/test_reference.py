@@ -12,6 +12,7 @@ from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.judging import ProblemJudge
 from grader.run.kinds import kind_of
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     names = tuple(problem.id for problem in assignment.rules.problems)
     said: list[str] = []
     record = grading.grade(
-        grading.GradingRequest(REFERENCE, assignment, names, "sim", "auto", "auto", seed=1), said.append
+        grading.GradingRequest(REFERENCE, assignment, names, GradingOptions("sim"), seed=1), said.append
     )
     problems = {problem.id: problem for problem in record.problems}
     assert (record.score.earned, record.score.decided, record.score.possible) == (60, 60, 100)
@@ -56,7 +57,7 @@ def test_the_reference_is_right_where_the_memory_bus_is_wide_too(tmp_path: Path)
     assert header.read_text().count("return bits > H100_BITS;") == 1  # the simulated GPU's bus is narrow
     header.write_text(header.read_text().replace("return bits > H100_BITS;", "return true;"))
     wide = ("softmax_forward", "softmax_backward", "layernorm_forward")
-    request = grading.GradingRequest(tmp_path, load("llm_systems_3"), wide, "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(tmp_path, load("llm_systems_3"), wide, GradingOptions("sim"), seed=1)
     problems = grading.grade(request, lambda _: None).problems
     assert [(problem.id, problem.verdict) for problem in problems] == [(name, Verdict.PASS) for name in wide]
     assert [finding for one in problems for check in one.checks for finding in check.findings] == []

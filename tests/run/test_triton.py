@@ -19,6 +19,7 @@ from grader.records.verdict import Ending, Verdict
 from grader.reports.fix_first import fix_first
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.run.options import GradingOptions
 from grader.soundness import check
 from grader.soundness.check import Examination
 
@@ -84,8 +85,10 @@ def grade(
     }
     assignment = replace(assignment)  # one that has not loaded all cases yet
     monkeypatch.setattr(Assignment, "problems", property(lambda _: some))
-    request = grading.GradingRequest(path, assignment, tuple(problems), "sim", "process", "auto", seed=1)
-    return grading.grade(replace(request, all_configs=all_configs), bench=Bench())
+    request = grading.GradingRequest(
+        path, assignment, tuple(problems), GradingOptions("sim", "process", all_configs=all_configs), seed=1
+    )
+    return grading.grade(request, bench=Bench())
 
 
 def graded_forward(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> ProblemResult:

@@ -9,6 +9,7 @@ import pytest
 from grader.assignments.assignment import load
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +105,7 @@ def grade(folder: Path, *launchers: str) -> ProblemResult:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     request = grading.GradingRequest(
-        folder / "hw", load(folder / "typed"), ("twice",), "sim", "process", "auto", seed=1
+        folder / "hw", load(folder / "typed"), ("twice",), GradingOptions("sim", "process"), seed=1
     )
     return grading.grade(request).problems[0]
 

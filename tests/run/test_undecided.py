@@ -12,6 +12,7 @@ from grader.records.gaps import GapKind
 from grader.records.verdict import Verdict
 from grader.reports import console
 from grader.run import grading
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +104,11 @@ def grade(folder: Path, *, texture: str = "texture", factor: str = "2", call: st
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     request = grading.GradingRequest(
-        folder / "hw", load(folder / "doubling"), ("twice",), "sim", "process", "device", seed=1
+        folder / "hw",
+        load(folder / "doubling"),
+        ("twice",),
+        GradingOptions("sim", "process", "device"),
+        seed=1,
     )
     return grading.grade(request)
 

@@ -9,6 +9,7 @@ import pytest
 from grader.assignments.assignment import load
 from grader.reports.fix_first import fix_first
 from grader.run.grading import GradingRequest, grade
+from grader.run.options import GradingOptions
 from grader.run.unset import Unset, unset_variables
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def test_a_report_begins_with_the_variable_and_its_line(tmp_path: Path) -> None:
     (tmp_path / SPMV).write_text(wrong.replace(SET, "float sum;", 1))
     problem = next(problem for problem in assignment.problems.values() if problem.file == SPMV)
     case = problem.cases(5)[3].name
-    request = GradingRequest(tmp_path, assignment, (problem.id,), "sim", "auto", "device", 5, cases=(case,))
+    request = GradingRequest(
+        tmp_path, assignment, (problem.id,), GradingOptions("sim", memory="device"), 5, cases=(case,)
+    )
     (result,) = grade(request).problems
     fix = fix_first(result)
     assert fix is not None
