@@ -28,7 +28,8 @@ SUBNORMAL, REPEATING = "subnormal numbers", "numbers that repeat"
 SOME_LONG = "some long segments"
 ASCENDING, DESCENDING = "in ascending order", "in descending order"
 SCALED, SPANNING = "numbers of every magnitude", "integers that span a power of two"
-IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING})
+LAST = "largest number last"
+IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST})
 """Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
@@ -116,8 +117,9 @@ class Number:
 def real(*shape: int) -> Content:
     """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero.
 
-    In grids also subnormal, of a magnitude that changes every few elements, five numbers that repeat, -0
-    alone, or -1 and zeros of both signs, -0 first.
+    In grids also normal with the largest number at the end of each row and column, subnormal, of a magnitude
+    that changes every few elements, five numbers that repeat, -0 alone, or -1 and zeros of both signs, -0
+    first.
     """
     return Content(shape, _real)
 
@@ -342,6 +344,12 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         np.put_along_axis(numbers, columns, scale.huge, axis=-1)
         return numbers
 
+    def largest_last(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = normal(random, shape)
+        for axis in reversed(range(len(shape))):
+            np.moveaxis(numbers, axis, 0)[-1] = numbers.max(axis) + 1
+        return numbers
+
     def signed(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         behind = np.arange(shape[-1]) > random.integers(shape[-1])
         zeros = np.where(behind, 0.0, -0.0)
@@ -357,6 +365,7 @@ def _real(dtype: str) -> Mapping[str, Draw]:
 
     return {
         NORMAL: normal,
+        LAST: largest_last,
         SCALED: scaled,
         OFFSET: lambda random, shape: normal(random, shape) + 100,
         HUGE: with_one_huge,

@@ -56,7 +56,7 @@ import torch
 
 from grader.problems import bounds, independence
 from grader.problems.aten import Results
-from grader.problems.contents import HUGE, IN_GRIDS, NORMAL, SCALED, Content, Number
+from grader.problems.contents import HUGE, IN_GRIDS, LAST, NORMAL, SCALED, Content, Number
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES, VECTORS
 from grader.problems.explained import FormulaError, explained
@@ -401,7 +401,9 @@ class _Parts:
     @cached_property
     def space(self) -> Space:
         """Any sizes of the ranges, in any distribution that one of the arrays knows."""
-        return Space(self.sizes, self.distributions, self.about, self.case, budget=self.budget)
+        known = self.distributions
+        alike = tuple(name for name in (NORMAL, LAST) if name in known)
+        return Space(self.sizes, known, self.about, self.case, alike=alike, budget=self.budget)
 
     @property
     def distributions(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.problems.contents import EQUAL, REPEATED
+from grader.problems.contents import EQUAL, LAST, REPEATED
 from grader.problems.problem import Range, fitted
 
 if TYPE_CHECKING:
@@ -201,9 +201,13 @@ class _Grid:
         self._random = np.random.default_rng((seed, len(MAGNITUDES)))
         self._uses: Counter[Level] = Counter()
 
+    @property
+    def _alike(self) -> tuple[str, ...]:
+        return self._space.alike or self._space.distributions[:1]
+
     def points(self) -> Iterator[tuple[Sizes, str]]:
         """Sizes and distribution of each case: for the pairs, for the octaves, for the distributions."""
-        alike = self._space.alike or self._space.distributions[:1]
+        alike = self._alike
         for number, sizes in enumerate((*self._of_pairs(), *self._of_octaves())):
             turned = (*alike[number % len(alike) :], *alike)
             yield sizes, next(name for name in turned if self._space.allows(sizes, name))
@@ -224,11 +228,12 @@ class _Grid:
             yield sizes, next(name for name in names if self._space.allows(sizes, name))
 
     def _ends(self) -> Iterator[tuple[Sizes, str]]:
-        usual, *others = self._space.distributions
+        *_, decisive = self._alike
+        others = [name for name in self._space.distributions if name not in self._alike]
         for name in factors(self._space):
             drawn = sorted(self._shuffled(others), key=lambda distribution: distribution not in ALIKE)
-            for distribution in (usual, *drawn[:OTHERS]):
-                end = self._near_end(name, last=distribution in ALIKE)
+            for distribution in (decisive, *drawn[:OTHERS]):
+                end = self._near_end(name, last=distribution in {*ALIKE, LAST})
                 sizes = fitted(self._space.ranges, {**self._space.least, **end}, end.keys())
                 beyond = self._corners.elements(sizes) > self._budget.alone
                 if beyond and self._space.allows(sizes, distribution):
@@ -416,8 +421,8 @@ def grid(space: Space, seed: int) -> tuple[Case, ...]:
 def beyond_simulator(space: Space, seed: int) -> tuple[Case, ...]:
     """Cases for a GPU, of up to about ``Budget.on_gpu`` elements, where the grid does not get as far.
 
-    Each size and product comes near the end of its range, or of what the budget allows, in the usual contents
-    and in ``OTHERS`` drawn ones, those of ``ALIKE`` first and at the end; it comes in every octave before
+    Each size and product comes near the end of its range, or of what the budget allows, in the last of
+    ``Space.alike`` and in ``OTHERS`` drawn contents, those of ``ALIKE`` first and at the end; it comes in every octave before
     that; and ``PAIRS_ON_GPU`` pairs of octaves come that are drawn from the seed.
     """
     return _cases(space, _Grid(space, seed).beyond_simulator(), seed)

@@ -195,7 +195,7 @@ class Budget:
     largest: int = 1 << 18
     alone: int = 1 << 18
     contents: int = 1 << 15
-    compared: int = 1 << 15
+    compared: int = 1 << 20
     on_gpu: int = 1 << 26
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from grader.problems.contents import (
     IN_GRIDS,
+    LAST,
     REPEATING,
     SCALED,
     SIGNED,
@@ -58,6 +59,14 @@ def test_subnormal_numbers_are_smaller_than_any_normal_one(dtype: str, normal: f
     numbers = np.abs(drawn(real(1000), SUBNORMAL, dtype))
     assert numbers.max() < normal
     assert (numbers > 0).mean() > 0.9
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 1, 4)])
+def test_the_largest_number_of_each_row_and_column_is_its_last(shape: tuple[int, ...]) -> None:
+    numbers = drawn(real(*shape), LAST)
+    for axis, size in enumerate(shape):
+        assert (numbers.argmax(axis) == size - 1).all()
+    assert numbers.argmax() == numbers.size - 1
 
 
 def test_numbers_that_repeat_are_few() -> None:

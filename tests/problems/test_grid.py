@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import chain, product
 
@@ -176,7 +177,8 @@ ENDS = Space(
 def test_a_gpu_meets_the_end_of_each_range_that_its_budget_allows() -> None:
     cases = beyond_simulator(ENDS, 7)
     assert cases == beyond_simulator(ENDS, 7) != beyond_simulator(ENDS, 8)
-    assert {(case.group, case.orders, case.at_places) for case in cases} == {(MAGNITUDES, 1, True)}
+    assert {(case.group, case.orders) for case in cases} == {(MAGNITUDES, 1)}
+    assert all(case.at_places == (ENDS.elements(case.sizes) > ENDS.budget.compared) for case in cases)
     most, alone = ENDS.budget.on_gpu, ENDS.budget.alone
     at_end = cases[: (len(factors(ENDS)) - 1) * (1 + OTHERS)]  # the grid gets to the end of the width
     single = [case for case in at_end if case.sizes["n"] == 1 or case.sizes["batch"] == 8]
@@ -218,6 +220,16 @@ def test_contents_that_are_all_alike_come_at_the_end_itself() -> None:
     sizes = {case.distribution: case.sizes["n"] for case in beyond_simulator(counted, 7)[: 1 + OTHERS]}
     assert len(sizes) == 1 + OTHERS
     assert {name for name, size in sizes.items() if size == counted.budget.on_gpu} == {EQUAL, REPEATED}
+
+
+def test_contents_in_which_a_wrong_element_shows_take_turns_and_the_last_ones_come_at_the_end() -> None:
+    space = replace(ONE, distributions=("normal", "zeros", "largest number last"))
+    assert {case.distribution for case in grid(ONE, 5)} == {"normal"}
+    space = replace(space, alike=("normal", "largest number last"))
+    counts = Counter(case.distribution for case in grid(space, 5))
+    assert abs(counts["normal"] - counts["largest number last"]) <= len(space.distributions)
+    ends = {case.sizes["n"]: case.distribution for case in beyond_simulator(space, 5)}
+    assert ends[max(ends)] == "largest number last"
 
 
 def test_a_problem_with_more_elements_than_a_gpu_gets_has_no_case_at_an_end() -> None:
