@@ -422,8 +422,8 @@ def beyond_simulator(space: Space, seed: int) -> tuple[Case, ...]:
     """Cases for a GPU, of up to about ``Budget.on_gpu`` elements, where the grid does not get as far.
 
     Each size and product comes near the end of its range, or of what the budget allows, in the last of
-    ``Space.alike`` and in ``OTHERS`` drawn contents, those of ``ALIKE`` first and at the end; it comes in every octave before
-    that; and ``PAIRS_ON_GPU`` pairs of octaves come that are drawn from the seed.
+    ``Space.alike`` and in ``OTHERS`` drawn contents, those of ``ALIKE`` first and at the end; it comes in
+    every octave before that; and ``PAIRS_ON_GPU`` pairs of octaves come that are drawn from the seed.
     """
     return _cases(space, _Grid(space, seed).beyond_simulator(), seed)
 
