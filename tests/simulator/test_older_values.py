@@ -104,6 +104,48 @@ extern "C" __global__ void fenced_parts(int* words, int* out) { add_up(words, ou
 // As the CUDA C++ Programming Guide has it: the counter is an atomic, and no fence stands behind it.
 extern "C" __global__ void parts_of_the_guide(int* words, int* out) { add_up(words, out, true, false); }
 
+// The last block takes what all have left, by atomics that write, too.
+__device__ void take(int* words, int* out, bool fences) {
+  int* parts = words + 1;
+  const int b = blockIdx.x;
+  Word(parts[b]).store(b + 1, relaxed);
+  if (fences) __threadfence();
+  if (atomicAdd(&words[0], 1) != gridDim.x - 1) return;
+  if (fences) __threadfence();
+  for (int sum = 0, n = 0; n < gridDim.x; ++n) out[n] = sum += atomicExch(&parts[n], 0);
+}
+extern "C" __global__ void taken_unfenced(int* words, int* out) { take(words, out, false); }
+extern "C" __global__ void taken_fenced(int* words, int* out) { take(words, out, true); }
+
+// Numbers go from block to block through a word that the next one empties.
+extern "C" __global__ void mailboxes(int* words, int* out) {
+  const int b = blockIdx.x;
+  int sum = b + 1;
+  if (b > 0) {
+    int taken;
+    while ((taken = atomicExch(&words[b], 0)) == 0) {}
+    sum += taken;
+  }
+  atomicExch(&words[b + 1], sum);
+  out[b] = sum;
+}
+
+// Looks a few times whether the number is there yet, and then goes on without it.
+extern "C" __global__ void impatient(int* words, int* out) {
+  int* flags = words + gridDim.x;
+  const int b = blockIdx.x;
+  int sum = b + 1;
+  if (b > 0) {
+    while (Word(flags[b - 1]).load(relaxed) == 0) {}
+    int value = 0;
+    for (int n = 0; n < 64 && value == 0; ++n) value = Word(words[b - 1]).load(relaxed);
+    sum += value;
+  }
+  Word(words[b]).store(sum, relaxed);
+  Word(flags[b]).store(1, relaxed);
+  out[b] = sum;
+}
+
 // The largest number of all blocks, by a compare and swap, which fails where another block has been faster.
 __device__ void raise(int* words, int* out, bool again) {
   int old = *words;
@@ -184,6 +226,8 @@ RIGHT = {
     "fenced_flag": SUMS,
     "released_lock": [BLOCKS] * BLOCKS,
     "fenced_parts": SUMS,
+    "taken_fenced": SUMS,
+    "mailboxes": SUMS,
     "parts_of_the_guide": SUMS,
     "coherent": [1] * BLOCKS,
 }
@@ -193,6 +237,8 @@ WRONG = {
     "read_twice": "released_flag",
     "relaxed_lock": "released_lock",
     "relaxed_parts": "fenced_parts",
+    "taken_unfenced": "taken_fenced",
+    "impatient": "released_flag",
 }
 
 

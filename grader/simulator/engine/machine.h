@@ -151,11 +151,14 @@ bool admit(Warp&, const Instruction&, Access&);
 // Lets the checkers and counters see an access, before it takes place.
 void watch(Warp&, const Instruction&, const Access&);
 // Before a load from global memory that is strong or looks plainly at what an atomic then changes, in the reversed
-// order: lanes that read the value before the last one, which
-// is put into `values`, each lane's where it would be in an array. The memory model of the PTX ISA lets a read bring
-// any value that nothing orders before another one that this thread knows of ("Causality Order", "Coherence"): for each
-// write and block a number that looks random says how many reads come too early.
-Mask lagging(const Warp&, const Access&, std::byte* values);
+// order: lanes that read the value before the last one, which is put into `values`, each lane's where it would be in an
+// array. The memory model of the PTX ISA lets a read bring any value that nothing orders before another one that this
+// thread knows of ("Causality Order", "Coherence"): for each write and block a number that looks random says how many
+// reads come too early. The same for an atomic that `updates` what it reads: it may come before a store. What it
+// writes is then lost, and has to be handed to put_before.
+Mask lagging(const Warp&, const Access&, std::byte* values, bool updates = false);
+// What an atomic has left at a place, where a store has come since: the value before the last one.
+void put_before(const Warp&, Address, std::uint64_t value);
 // Lanes of a generic access that do not point into the space; -1: mixed.
 ptx::Space space_of(Address);
 

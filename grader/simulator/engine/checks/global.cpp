@@ -157,6 +157,7 @@ struct GlobalRaces {
   struct Version {
     std::uint64_t older = 0;
     std::uint32_t size = 0, block = 0, thread = 0, clock = 0;
+    bool stored = false;  // whatever was there: an atomic that comes before it loses what it writes
     struct Late {
       std::uint64_t block;
       unsigned reads;  // that may still bring the old value
@@ -1070,11 +1071,15 @@ bool fenced_since(const GlobalRaces& r, const GlobalRaces::Version& version, std
          std::any_of(own.begin(), own.end(), [&](const auto& e) { return fence(e) && e.time > after->time; });
 }
 
-// How many reads of a block bring the old value: none, one, two or three, each half as likely as the one before.
-unsigned late_reads(std::uint64_t random) { return static_cast<unsigned>(std::countl_zero(random | 1ull << 60)); }
+// How many reads of a block bring the old value: none, one, two, three or very many, each half as likely as the one
+// before. Nothing says how long a write takes, so that who looks again a few times may look in vain.
+unsigned late_reads(std::uint64_t random) {
+  const auto zeros = static_cast<unsigned>(std::countl_zero(random));
+  return zeros < 4 ? zeros : 1u << 10;
+}
 
 // Before strong writes: what they replace.
-void note_versions(GlobalRaces& r, const Warp& w, const Access& a) {
+void note_versions(GlobalRaces& r, const Warp& w, const Instruction& i, const Access& a) {
   const SharedRaces& races = *w.block->races;
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
@@ -1088,7 +1093,8 @@ void note_versions(GlobalRaces& r, const Warp& w, const Access& a) {
     version = {.size = a.size,
                .block = static_cast<std::uint32_t>(w.block->number),
                .thread = w.number * lane_count + l,
-               .clock = races.clock};
+               .clock = races.clock,
+               .stored = !a.atomic || i.overwrites};
     std::memcpy(&version.older, reinterpret_cast<const std::byte*>(at), a.size);
     if (a.shape == Access::Shape::uniform) break;
   }
@@ -1096,7 +1102,7 @@ void note_versions(GlobalRaces& r, const Warp& w, const Access& a) {
 
 }  // namespace
 
-Mask lagging(const Warp& w, const Access& a, std::byte* values) {
+Mask lagging(const Warp& w, const Access& a, std::byte* values, bool updates) {
   constexpr std::size_t most_readers = 16;
   GlobalRaces* r = w.worker->launch.races;
   if (!r || !r->lags || (a.size != 4 && a.size != 8)) return 0;
@@ -1118,7 +1124,8 @@ Mask lagging(const Warp& w, const Access& a, std::byte* values) {
     m &= ~same;
     GlobalRaces::Version& version = at->second;
     const View& view = view_of(races, w.number, l);
-    if (version.size != a.size || version.block == block) continue;
+    if (version.size != a.size || version.block == block || (updates && !version.stored)) continue;
+    if (updates) same &= -same;  // others would have to read what this one has left
     const auto of_block = [&](const auto& reader) { return reader.block == block; };
     auto late = std::ranges::find_if(version.late, of_block);
     if (late == version.late.end()) {
@@ -1143,6 +1150,10 @@ Mask lagging(const Warp& w, const Access& a, std::byte* values) {
     lags |= same;
   }
   return lags;
+}
+
+void put_before(const Warp& w, Address at, std::uint64_t value) {
+  w.worker->launch.races->versions.at(at).older = value;
 }
 
 void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
@@ -1171,7 +1182,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     me.log_size = static_cast<std::uint32_t>(std::countr_zero(size)) & 7;
   }
   check_within_block(w, i, a, rows);  // first: the other may store already
-  if (r->lags && i.strong && a.write && !i.polls) note_versions(*r, w, a);
+  if (r->lags && i.strong && a.write && !i.polls) note_versions(*r, w, i, a);
   // With several workers a store takes place within its check, so that what it hands over has to be there.
   const bool early = i.strong && r->threads && a.write && !a.atomic;
   if (early) hand_over(w, i, a);

@@ -1,6 +1,7 @@
 // atom and red: lane after lane. Global memory may be shared with other threads of ours, so there the operation is
 // atomic for the host too. Operands: result (unless red), address, b, c.
 #include <atomic>
+#include <utility>
 
 #include "engine/hooks.h"
 #include "engine/isa/access.h"
@@ -83,17 +84,39 @@ template <class Op, class T> void later(std::byte* where, u64 value) {
   apply<Op, T, Space::global>(where, b, b);
 }
 
+// Lanes whose atomics come before the last store: d becomes what they read, and what they write the store replaces.
+template <class Op, class T>
+[[gnu::cold]] void update_before(const Warp& w, const Access& a, Mask lanes, std::byte* older, T* d, const T* b,
+                                 const T* c) {
+  for (Mask m = lanes; m; m &= m - 1) {
+    const auto l = static_cast<u32>(std::countr_zero(m));
+    std::byte* cell = older + l * sizeof(T);
+    d[l] = apply<Op, T, Space::global>(cell, b[l], c[l]);
+    u64 written = 0;
+    std::memcpy(&written, cell, sizeof(T));
+    put_before(w, a.address[l], written);
+  }
+}
+
 template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, const Instruction& i, Access& a,
                                                                     unsigned first) {
   if (!allowed<S>(w, i, a)) return;
   Mask late = 0;
   alignas(8) std::byte older[S == Space::global ? lane_count * sizeof(T) : 1];
+  const T* b = at<T>(w, i.o[first + 1]);
+  const T* c = std::is_same_v<Op, Swap> ? at<T>(w, i.o[first + 2]) : b;
   if constexpr (S == Space::global) {
-    if (w.watched && i.polls) [[unlikely]]
-      late = lagging(w, a, older);
+    if (w.watched && first) [[unlikely]] {
+      late = lagging(w, a, older, !i.polls);
+      if (late && !i.polls) {
+        update_before<Op>(w, a, late, older, at<T>(w, i.o[0]), b, c);
+        a.mask &= ~std::exchange(late, 0);
+        a.shape = Access::Shape::scattered;
+        if (!a.mask) return;
+      }
+    }
   }
   if (S != Space::local && w.watched) watch(w, i, a);
-  const T* b = at<T>(w, i.o[first + 1]);
   if constexpr (S == Space::global && !std::is_same_v<Op, Exchange> && !std::is_same_v<Op, Swap>) {
     if (w.watched && comes_late(w, i)) [[unlikely]] {
       for (Mask m = a.mask; m; m &= m - 1) {
@@ -105,7 +128,6 @@ template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, con
       return;
     }
   }
-  const T* c = std::is_same_v<Op, Swap> ? at<T>(w, i.o[first + 2]) : b;
   T* d = first ? at<T>(w, i.o[0]) : nullptr;
   // Not where lanes order what they do by it: the checker takes the first lane's for what the others see.
   lane_by_lane(w.descending && !i.acquires && !i.releases, a.mask, [&](u32 l) {
