@@ -64,6 +64,7 @@ _APART = re.compile(rb"cudaStreamCreate|Async|cudaMallocManaged|cudaMallocHost|c
 PYTORCH_BYTES = 16 << 20
 NO_LAUNCH = "no kernel was launched: PyTorch computed the result"
 COPIED = "copied between the host and the device: kernels alone may compute"
+FETCHED = "copied from the device to the host: kernels alone may compute"
 
 
 class Sim:
@@ -465,7 +466,7 @@ class SimScriptSession(SimSession):
         self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]
     ) -> None:
         start = Start(
-            {},
+            dict.fromkeys(script.extensions.values(), ()),
             RUNTIME,
             packages=script.packages,
             limits=limits,
@@ -473,9 +474,12 @@ class SimScriptSession(SimSession):
             environment={**ON_THE_CPU, **(ALL_CONFIGS if script.all_configs else {})},
             script=(script.file, entry_points),
             form=script.form,
+            extensions=script.extensions,
+            kernels=script.kernels,
         )
         self._descriptors = b"descriptor" in script.file.read_bytes().lower()
         self._computes = script.form.operators == "all"
+        self._in_cpp = bool(script.extensions)  # whose launchers may bring constants along
         # PyTorch's operators reach the device's memory through memory that both share; a launcher needs none,
         # and there has to be some.
         self._shared_bytes = PYTORCH_BYTES if self._computes else 4096
@@ -495,7 +499,9 @@ class SimScriptSession(SimSession):
         before = self._simulator.statistics()
         answer = super().run(call)
         after = self._simulator.statistics()
-        if answer.goes_on and after.host_copies > before.host_copies:
+        if answer.goes_on and self._in_cpp and after.fetches > before.fetches:
+            answer = replace(answer, faults=(*answer.faults, FETCHED))
+        if answer.goes_on and not self._in_cpp and after.host_copies > before.host_copies:
             answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
         if answer.usable and self._computes and after.launches == before.launches:
             answer = replace(answer, faults=(*answer.faults, NO_LAUNCH))

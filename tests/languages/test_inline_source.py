@@ -1,0 +1,79 @@
+"""The texts of ``load_inline`` in a Python file, read and not run, with the lines that they stand in."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from grader.languages.inline.source import Extension, SourceError, extensions
+from grader.runner.inlined import key
+
+
+def read(text: str) -> Extension:
+    (extension,) = extensions(ast.parse(text), text.encode(), "answer.py")
+    return extension
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "lines"),
+    [
+        ('C = """a\nb"""', "a\nb", (1, 2)),
+        ('C = "a\\nb"', "a\nb", (1, 1)),
+        ('C = r"""a\\n\nb"""', "a\\n\nb", (1, 2)),
+        ('C = """a\\\nb\nc"""', "ab\nc", (1, 3)),
+        ('C = ("a\\n"\n     "b\\n"\n     "c")', "a\nb\nc", (1, 2, 3)),
+        ('N = 3\nC = f"""a{N}\nb{{}}"""', "a3\nb{}", (2, 3)),
+        ('A = "a\\n"\nC = A + "b"', "a\nb", (1, 2)),
+        ('C = """\n\na\n""".strip()', "a", (3,)),
+    ],
+    ids=["lines", "escapes", "raw", "joined lines", "parts", "formatted", "sum", "stripped"],
+)
+def test_each_line_of_a_text_knows_its_line_of_the_file(
+    text: str, content: str, lines: tuple[int, ...]
+) -> None:
+    extension = read(f'{text}\nload_inline("name", "", [C], functions="run")')
+    (read_text,) = extension.cuda
+    assert (read_text.content, read_text.lines) == (content, lines)
+
+
+def test_the_compiler_is_told_the_lines() -> None:
+    (text,) = read('C = """a\\\nb\nc\nd"""\nload_inline("name", C, functions=["run"])').cpp
+    assert text.placed("answer.py") == '#line 1 "answer.py"\nab\n#line 3 "answer.py"\nc\nd'
+
+
+def test_what_runs_has_the_key_of_what_was_read() -> None:
+    extension = read(
+        'C = "a"\nload_inline(name="b", cpp_sources=[C], functions={"run": "text"}, verbose=True)'
+    )
+    assert extension.key == key({"cpp_sources": ["a"], "functions": {"run": "text"}})
+    assert extension.key != key({"cpp_sources": ["b"], "functions": ["run"]})
+
+
+def test_names_of_functions_are_those_named_or_defined() -> None:
+    defined = 'PYBIND11_MODULE(x, m) { m.def("run", &run); m.def( "_hidden", &run); }'
+    assert read(f"load_inline('name', '{defined}')").names == {"run"}
+    assert read("load_inline('name', '', functions=['first', 'second'])").names == {"first", "second"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'C = "a"\nC = "b"\nload_inline("name", C, functions="run")',
+            "gets cpp_sources from C, which is known",
+        ),
+        (
+            'load_inline("name", open("a").read(), functions="run")',
+            r"gets cpp_sources from open\('a'\)\.read\(\)",
+        ),
+        ('load_inline("name", "", functions=["a b"])', "'a b' as the name of a function"),
+        ('load_inline(*("name", ""))', r"arguments by \* or \*\*"),
+        ('load_inline("name", "", function="run")', "has no parameter function"),
+        ('load_inline("name", "", functions="run", extra_ldflags=["-lcublas"])', "gets extra_ldflags"),
+    ],
+)
+def test_what_cannot_be_built_is_told(text: str, said: str) -> None:
+    with pytest.raises(SourceError, match=said) as error:
+        read(text)
+    assert error.value.line == len(text.splitlines())
