@@ -23,7 +23,7 @@ from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.coverage import NOTHING
 from grader.records.errors import MachineError
-from grader.records.findings import Finding, by_descriptor, facts
+from grader.records.findings import Finding, by_descriptor, facts, in_cpp
 from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import (
     ALL_CONFIGS,
@@ -480,6 +480,7 @@ class SimScriptSession(SimSession):
         self._descriptors = b"descriptor" in script.file.read_bytes().lower()
         self._computes = script.form.operators == "all"
         self._in_cpp = bool(script.extensions)  # whose launchers may bring constants along
+        self._in_triton: set[str] = set()  # kernels by their names
         # PyTorch's operators reach the device's memory through memory that both share; a launcher needs none,
         # and there has to be some.
         self._shared_bytes = PYTORCH_BYTES if self._computes else 4096
@@ -488,6 +489,17 @@ class SimScriptSession(SimSession):
     def _load(self, kernel: DeviceKernel) -> None:
         """Let the device know a kernel, which it runs when the runner launches one of the same code."""
         self._simulator.load_ptx(kernel.code.decode(errors="replace"))
+        self._in_triton.add(str(kernel.facts.get("name")))
+
+    def _reported(self, answer: Answer) -> Answer:
+        """The answer with all that the simulator has to report, in the words of each kernel's language."""
+        reported = super()._reported(answer)
+        if not self._in_cpp:
+            return reported
+        told = (
+            finding if finding.kernel in self._in_triton else in_cpp(finding) for finding in reported.findings
+        )
+        return replace(reported, findings=tuple(told))
 
     def run(self, call: Call) -> Answer:
         """Run one call; copies between host and device are none of a kernel's and make it untrusted.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from graded_module import FILLS, RETURNS, edited, graded
 
+from grader.records.sentences import advice
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ def test_a_wrong_kernel_fails_with_its_line_of_the_file(
     found = [finding.kind for check in result.checks for finding in check.findings]
     assert found[:1] == [kind][: bool(kind)]
     assert not kind or line in _line(result)
+    told = [" ".join(advice(finding)) for check in result.checks for finding in check.findings]
+    assert not re.search(r"tl\.|program|mask=", " ".join(told))
 
 
 def test_what_cpp_raises_is_said_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
