@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from graded_module import FILLS, RETURNS, edited, graded
+from graded_module import ASSIGNMENT, FILLS, RETURNS, edited, graded
 
 from grader.records.sentences import advice
 from grader.records.verdict import Verdict
@@ -205,3 +205,15 @@ def test_a_call_that_cannot_be_built_is_told_with_its_line(
     assert result.build is not None
     assert result.build.log.startswith(f"{FILLS}.py:{number}: load_inline gets ")
     assert said in result.build.log
+
+
+@pytest.mark.parametrize("language", ["triton", "load_inline"])
+def test_a_template_is_of_its_language_and_still_to_be_written(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if language == "triton":
+        pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
+    text = (ASSIGNMENT.template_in(language) / f"{FILLS}.py").read_text()
+    result = graded(tmp_path, FILLS, text, monkeypatch, one_case=True)
+    assert (result.verdict, result.language) == (Verdict.FAIL, language)
+    assert "still to be written" in str(result), result.message

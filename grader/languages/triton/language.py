@@ -73,8 +73,10 @@ class Triton:
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
         """Whether a function has the problem's name, and does more than raise an error; see ``Language``."""
         content = contents[problem.file]
+        if self._is_of_another(content, problem.file):
+            return Stage.FOREIGN
         function = source.function(content, problem.file, problem.entry_point)
-        if function is None or self._is_of_another(content, problem.file):
+        if function is None:
             return Stage.CHANGED
         return Stage.BEGUN if function.begun else Stage.GIVEN
 
