@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from grader.languages.inline.source import Extension, SourceError, extensions
+from grader.languages.inline.source import Extension, SourceError, extensions, without_settings
+from grader.languages.policy import review
 from grader.runner.inlined import key
 
 
@@ -77,3 +78,17 @@ def test_what_cannot_be_built_is_told(text: str, said: str) -> None:
     with pytest.raises(SourceError, match=said) as error:
         read(text)
     assert error.value.line == len(text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ('import os\nos.environ["TORCH_CUDA_ARCH_LIST"] = "9.0"', False),
+        ('import os\nos.environ["LD_PRELOAD"] = "a.so"', True),
+        ('import os\nos.environ["CXX"] = "g++"\nos.system("true")', True),
+        ('import os\nos.environ["CXX"] = open("a").read()', True),
+        ("import os", True),
+    ],
+)
+def test_settings_of_the_build_alone_are_passed_over(text: str, refused: bool) -> None:
+    assert bool(review(without_settings(ast.parse(text)), "answer.py").reasons) is refused

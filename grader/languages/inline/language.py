@@ -17,7 +17,7 @@ from grader.languages.cache import key
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.inline.build import build
-from grader.languages.inline.source import SourceError, extensions
+from grader.languages.inline.source import SourceError, extensions, without_settings
 from grader.languages.language import Build, FileBuild, Inspection
 from grader.languages.triton import source
 from grader.languages.triton.language import Triton
@@ -104,7 +104,7 @@ class Inline(Triton):
         content = artefact.read_bytes()
         tree = source.parsed(content, source_name)
         names = frozenset[str]().union(*(each.names for each in extensions(tree, content, source_name)))
-        review = policy.review(tree, source_name, _MAY_IMPORT, names)
+        review = policy.review(without_settings(tree), source_name, _MAY_IMPORT, names)
         if review.reasons:
             return Inspection(review.reasons, (), review.mistaken)
         if not self.with_triton and (line := source.imports(tree, "triton")):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _LOAD_INLINE = "load_inline"
 _DEFINED = re.compile(r"\.def\(\s*\"(\w+)\"")
 _MODULE = "PYBIND11_MODULE"
+_SETTINGS = frozenset({"TORCH_CUDA_ARCH_LIST", "MAX_JOBS", "CUDA_LAUNCH_BLOCKING", "CXX", "CC"})
+"""Variables of the environment that say how C++ is built, or how its launches are waited for."""
 _ESCAPES = re.compile(
     r"\\(?:\r\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|.)", re.DOTALL
 )
@@ -116,6 +118,33 @@ def extensions(tree: ast.Module, content: bytes, file: str) -> tuple[Extension, 
         key=lambda node: (node.lineno, node.col_offset),
     )
     return tuple(map(reading.extension, calls))
+
+
+def without_settings(tree: ast.Module) -> ast.Module:
+    """A file without what it says of how PyTorch builds C++, and the import that this alone needs.
+
+    Many files set ``os.environ["TORCH_CUDA_ARCH_LIST"]``. It means nothing here, and does no harm.
+    """
+    body = [node for node in tree.body if not _is_setting(node)]
+    needed = len(body) == len(tree.body) or any(
+        isinstance(node, ast.Name) and node.id == "os" for part in body for node in ast.walk(part)
+    )
+    return ast.Module([node for node in body if needed or ast.unparse(node) != "import os"], [])
+
+
+def _is_setting(node: ast.stmt) -> bool:
+    match node:
+        case ast.Assign(
+            targets=[
+                ast.Subscript(
+                    value=ast.Attribute(value=ast.Name(id="os"), attr="environ"),
+                    slice=ast.Constant(value=str(name)),
+                )
+            ],
+            value=ast.Constant(value=str()),
+        ):
+            return name in _SETTINGS
+    return False
 
 
 def _is_load_inline(function: ast.expr) -> bool:
