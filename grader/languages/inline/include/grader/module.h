@@ -147,10 +147,11 @@ struct arg {
   arg& none(bool = true) { return *this; }
   const char* name;
 };
+struct none {};
 struct arg_v : arg {
   template <class Type>
   arg_v(const char* name, const Type& value) : arg(name) {
-    if constexpr (std::is_same_v<Type, std::nullopt_t>) {
+    if constexpr (std::is_same_v<Type, std::nullopt_t> || std::is_same_v<Type, pybind11::none>) {
       result.values.push_back({});
     } else if constexpr (std::is_convertible_v<Type, std::string> && !std::is_arithmetic_v<Type>) {
       detail::Caster<std::string>::to(result, value);

@@ -125,6 +125,15 @@ using PackedTensorAccessor64 = GenericPackedTensorAccessor<Type, dimensions, Tra
 template <class Type, std::size_t dimensions>
 using TensorAccessor = Accessor<Type, dimensions, DefaultPtrTraits, std::int64_t>;
 
+// What `Tensor::type` gave before there were types of elements.
+struct Type {
+  ScalarType scalar_type;
+  bool on_device;
+  bool is_cuda() const { return on_device; }
+  ScalarType scalarType() const { return scalar_type; }
+  operator ScalarType() const { return scalar_type; }
+};
+
 class Tensor;
 using TensorList = ArrayRef<Tensor>;
 template <class Result = Tensor, class... Arguments>
@@ -156,7 +165,7 @@ class Tensor {
   }
   ScalarType scalar_type() const { return static_cast<ScalarType>(state().layout.dtype); }
   ScalarType dtype() const { return scalar_type(); }
-  ScalarType type() const { return scalar_type(); }
+  Type type() const { return {scalar_type(), is_cuda()}; }
   Device device() const { return state().layout.on_device != 0 ? Device(kCUDA, 0) : Device(kCPU); }
   std::int64_t get_device() const { return is_cuda() ? 0 : -1; }
   bool is_cuda() const { return state().layout.on_device != 0; }
