@@ -112,7 +112,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 
 
 def built(cache: Cache, more: str = "") -> Build:
-    text = f"load_inline('name', r'''{CPP}''', r'''{CUDA}''', {more})"
+    call = f"load_inline('name', r'''{CPP}''', r'''{CUDA}''', {more})"
+    text = f"from torch.utils.cpp_extension import load_inline\n{call}"
     (extension,) = extensions(ast.parse(text), text.encode(), "answer.py")
     return build(extension, "answer.py", find(), select("process"), compile_limits(), cache, "sm_80")
 

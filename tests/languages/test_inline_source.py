@@ -10,9 +10,12 @@ from grader.languages.inline.source import Extension, SourceError, extensions, w
 from grader.languages.policy import review
 from grader.runner.inlined import key
 
+IMPORT = "from torch.utils.cpp_extension import load_inline; "  # in the first line of each text
+
 
 def read(text: str) -> Extension:
-    (extension,) = extensions(ast.parse(text), text.encode(), "answer.py")
+    whole = IMPORT + text
+    (extension,) = extensions(ast.parse(whole), whole.encode(), "answer.py")
     return extension
 
 
@@ -92,3 +95,15 @@ def test_what_cannot_be_built_is_told(text: str, said: str) -> None:
 )
 def test_settings_of_the_build_alone_are_passed_over(text: str, refused: bool) -> None:
     assert bool(review(without_settings(ast.parse(text)), "answer.py").reasons) is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "function"),
+    [
+        ("import torch.utils.cpp_extension as built", "built.load_inline"),
+        ("from torch.utils.cpp_extension import load_inline as build", "build"),
+    ],
+)
+def test_a_call_by_another_name_is_read(text: str, function: str) -> None:
+    whole = f"{text}\n{function}('name', '', functions='run')"
+    assert len(extensions(ast.parse(whole), whole.encode(), "answer.py")) == 1

@@ -178,6 +178,8 @@ def test_default_stream_and_module_by_hand(tmp_path: Path, monkeypatch: pytest.M
         FILLS,
         (", 0, at::cuda::getCurrentCUDAStream()>>>", ">>>"),
         ('functions=["launch"],\n', ""),
+        ("from torch.utils.cpp_extension import load_inline", "import torch.utils.cpp_extension"),
+        ("kernels = load_inline(", "kernels = torch.utils.cpp_extension.load_inline("),
         ("C10_CUDA_KERNEL_LAUNCH_CHECK();\n}", f"C10_CUDA_KERNEL_LAUNCH_CHECK();\n}}\n{BY_HAND}"),
         ('CUDA = """\n', 'CUDA = """\n#include <torch/extension.h>\n'),
         ("    kernels.launch(out, x, y, shift)", "    kernels.launch(out, x, y=y, shift=shift)"),

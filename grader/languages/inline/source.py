@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from grader.runner.inlined import PARAMETERS, USED, key, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 _LOAD_INLINE = "load_inline"
 _DEFINED = re.compile(r"\.def\(\s*\"(\w+)\"")
@@ -113,8 +113,15 @@ def extensions(tree: ast.Module, content: bytes, file: str) -> tuple[Extension, 
         SourceError: a call cannot be built from what the file says.
     """
     reading = _Reading(tree, content.decode(errors="replace"), file)
+    names = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == _LOAD_INLINE
+    }
     calls = sorted(
-        (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_load_inline(node.func)),
+        (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_load_inline(node.func, names)),
         key=lambda node: (node.lineno, node.col_offset),
     )
     return tuple(map(reading.extension, calls))
@@ -147,9 +154,11 @@ def _is_setting(node: ast.stmt) -> bool:
     return False
 
 
-def _is_load_inline(function: ast.expr) -> bool:
+def _is_load_inline(function: ast.expr, names: Collection[str]) -> bool:
     match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+        case ast.Name(id=name):
+            return name in names
+        case ast.Attribute(attr=name):
             return name == _LOAD_INLINE
     return False
 

@@ -112,6 +112,7 @@ class Extensions:
         module = ModuleType(MODULE)
         vars(module)["load_inline"] = self._load_inline
         sys.modules[MODULE] = module
+        setattr(torch.utils, MODULE.rpartition(".")[2], module)
 
     def _load_inline(self, *arguments: Any, **named: Any) -> SimpleNamespace:  # noqa: ANN401
         """The module that a call of ``load_inline`` makes."""
