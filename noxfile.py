@@ -385,7 +385,8 @@ def lint(session: nox.Session) -> None:
     session.install("ruff==0.17.5", "clang-format==23.1.5", "clang-tidy==23.1.4", "cmake>=3.22", "ninja")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    sources = [str(path) for path in SIMULATOR.rglob("*") if path.suffix in {".cpp", ".h"}]
+    folders = SIMULATOR, Path("grader/languages/inline/include")
+    sources = [str(path) for part in folders for path in part.rglob("*") if path.suffix in {".cpp", ".h"}]
     session.run("clang-format", "--dry-run", "-Werror", *sources)
     session.run("run-clang-tidy.py", "-quiet", "-p", str(compile_commands(session)), silent=True)
 

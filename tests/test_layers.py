@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "devices": {*GROUND, "problems", "runner", "sandbox", "simulator"},
     "assignments": {*GROUND, "problems"},
     "submissions": set(GROUND),
-    "languages": {*GROUND, "problems", "sandbox", "devices"},
+    "languages": {*GROUND, "problems", "runner", "sandbox", "devices"},
     "baseline": {*GROUND, "languages", "sandbox"},
     "judge": {*GROUND, "problems", "assignments", "devices"},
     "run": {

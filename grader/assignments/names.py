@@ -131,10 +131,16 @@ def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
 
 
 def _not_in_python(rules: Rules, entry: ProblemPoints, problem: Problem) -> str:
-    """Why a language is none that a function on tensors can be in; "" where all of them are."""
-    if not isinstance(problem, ModuleProblem) or rules.languages_of(entry.id) == ("triton",):
-        return ""
-    return f'{entry.id} is a module problem, whose file is Python: say languages = ["triton"] in its table'
+    """Why a language is none that the problem's file can be in; "" where all of them are."""
+    languages = set(rules.languages_of(entry.id))
+    if isinstance(problem, ModuleProblem) and "cuda" in languages:
+        return (
+            f'{entry.id} is a module problem, whose file is Python: say languages = ["triton"] in its table, '
+            'or ["triton", "load_inline"] where kernels may also be in C++'
+        )
+    if not isinstance(problem, ModuleProblem) and "load_inline" in languages:
+        return f"{entry.id} is no module problem, and so has no load_inline: take that out of its languages"
+    return ""
 
 
 def _untimed(entry: ProblemPoints, problem: Problem) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from grader.devices import layout
 from grader.devices.device import ArrayArgument
 from grader.problems.dtypes import DTYPES
-from grader.records.findings import facts
+from grader.records.findings import facts, in_triton
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +44,6 @@ def _named(finding: Finding, arguments: dict[str, ArrayArgument], nulls: list[st
         columns = argument.shape[-1]
         element = (layout.data_bytes(argument) + distance) // width
         more |= {"row": element // max(columns, 1), "column": element % max(columns, 1)}
-        if not finding.file.endswith(".py"):  # programs in Triton have masks
+        if not in_triton(finding):  # programs in Triton have masks
             finding = replace(finding, reason="behind_rows")
     return replace(finding, facts=(*finding.facts, *facts(**more)))

@@ -209,6 +209,8 @@ class Script:
             RefusedKernelError if the author is at fault, and MachineError if the machine is.
         all_configs: whether autotuning runs every configuration on the simulator, which has no clock.
         form: how its functions are called, where it is not with their arguments one by one.
+        extensions: the modules of C++ that it builds: of each the library, by the key of its call.
+        kernels: the linker's names of the kernels in these.
     """
 
     file: Path
@@ -216,6 +218,8 @@ class Script:
     build: Callable[[Mapping[str, Any]], DeviceKernel]
     all_configs: bool = False
     form: Form = Form()
+    extensions: Mapping[str, Path] = field(default_factory=dict)
+    kernels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -227,11 +227,13 @@ class Gpu:
 
     def _start_script(self, script: Script, entry_points: tuple[str, ...]) -> Start:
         return replace(
-            self._start({}),
+            self._start(dict.fromkeys(script.extensions.values(), ())),
             packages=tuple(dict.fromkeys((*packages(), *script.packages))),
             inputs=tuple({package.parent for package in script.packages}),
             script=(script.file, entry_points),
             form=script.form,
+            extensions=script.extensions,
+            kernels=script.kernels,
         )
 
     def _start(self, libraries: Mapping[Path, tuple[str, ...]]) -> Start:

@@ -85,6 +85,8 @@ class Start:
         program: a PyTorch program that calls the libraries; PyTorch is then found in ``packages``.
         script: a Python file with kernels, and the functions that it must have.
         form: how these are called.
+        extensions: the modules of C++ that it builds: of each the library, by the key of its call.
+        kernels: the linker's names of the kernels in these.
         memory: kind of the pointers that this program passes to the entry points.
         through: a program, with its options, that starts the runner.
     """
@@ -100,6 +102,8 @@ class Start:
     program: ModelProgram | None = None
     script: tuple[Path, tuple[str, ...]] | None = None
     form: Form = field(default_factory=Form)
+    extensions: Mapping[str, Path] = field(default_factory=dict)
+    kernels: tuple[str, ...] = ()
     memory: Memory = Memory.DEVICE
     through: tuple[str, ...] = ()
 
@@ -256,6 +260,8 @@ class Runner:
             "trains": start.program is not None and start.program.trains,
             "script": [str(start.script[0]), start.script[1]] if start.script else None,
             "form": asdict(start.form),
+            "extensions": {name: str(path) for name, path in start.extensions.items()},
+            "kernels": start.kernels,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
             "printed_most": start.limits.output_bytes,

@@ -23,7 +23,7 @@ from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.coverage import NOTHING
 from grader.records.errors import MachineError
-from grader.records.findings import Finding, by_descriptor, facts
+from grader.records.findings import Finding, by_descriptor, facts, in_cpp
 from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import (
     ALL_CONFIGS,
@@ -64,6 +64,7 @@ _APART = re.compile(rb"cudaStreamCreate|Async|cudaMallocManaged|cudaMallocHost|c
 PYTORCH_BYTES = 16 << 20
 NO_LAUNCH = "no kernel was launched: PyTorch computed the result"
 COPIED = "copied between the host and the device: kernels alone may compute"
+FETCHED = "copied from the device to the host: kernels alone may compute"
 
 
 class Sim:
@@ -465,7 +466,7 @@ class SimScriptSession(SimSession):
         self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]
     ) -> None:
         start = Start(
-            {},
+            dict.fromkeys(script.extensions.values(), ()),
             RUNTIME,
             packages=script.packages,
             limits=limits,
@@ -473,9 +474,13 @@ class SimScriptSession(SimSession):
             environment={**ON_THE_CPU, **(ALL_CONFIGS if script.all_configs else {})},
             script=(script.file, entry_points),
             form=script.form,
+            extensions=script.extensions,
+            kernels=script.kernels,
         )
         self._descriptors = b"descriptor" in script.file.read_bytes().lower()
         self._computes = script.form.operators == "all"
+        self._in_cpp = bool(script.extensions)  # whose launchers may bring constants along
+        self._in_triton: set[str] = set()  # kernels by their names
         # PyTorch's operators reach the device's memory through memory that both share; a launcher needs none,
         # and there has to be some.
         self._shared_bytes = PYTORCH_BYTES if self._computes else 4096
@@ -484,6 +489,17 @@ class SimScriptSession(SimSession):
     def _load(self, kernel: DeviceKernel) -> None:
         """Let the device know a kernel, which it runs when the runner launches one of the same code."""
         self._simulator.load_ptx(kernel.code.decode(errors="replace"))
+        self._in_triton.add(str(kernel.facts.get("name")))
+
+    def _reported(self, answer: Answer) -> Answer:
+        """The answer with all that the simulator has to report, in the words of each kernel's language."""
+        reported = super()._reported(answer)
+        if not self._in_cpp:
+            return reported
+        told = (
+            finding if finding.kernel in self._in_triton else in_cpp(finding) for finding in reported.findings
+        )
+        return replace(reported, findings=tuple(told))
 
     def run(self, call: Call) -> Answer:
         """Run one call; copies between host and device are none of a kernel's and make it untrusted.
@@ -495,7 +511,9 @@ class SimScriptSession(SimSession):
         before = self._simulator.statistics()
         answer = super().run(call)
         after = self._simulator.statistics()
-        if answer.goes_on and after.host_copies > before.host_copies:
+        if answer.goes_on and self._in_cpp and after.fetches > before.fetches:
+            answer = replace(answer, faults=(*answer.faults, FETCHED))
+        if answer.goes_on and not self._in_cpp and after.host_copies > before.host_copies:
             answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
         if answer.usable and self._computes and after.launches == before.launches:
             answer = replace(answer, faults=(*answer.faults, NO_LAUNCH))

@@ -343,7 +343,7 @@ def _rules(written: Sequence[Written], name: str, title: str) -> str:
         "# Imported. Each entry's points are a proposal; docs/assignments.md says what else may stand here.",
         f"id = {json.dumps(name)}",
         f"title = {json.dumps(title)}",
-        'languages = ["triton"]',
+        'languages = ["triton", "load_inline"]',
     ]
     for problem in written:
         untimed = bool(problem.untimed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.language import Cuda
+from grader.languages.inline.language import Inline
 from grader.languages.jobs import BuildError
 from grader.languages.triton.kernels import folder
 from grader.languages.triton.language import Triton
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _TRANSLATIONS: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
     "cuda": lambda problem: problem,
     "triton": translated,
+    "load_inline": translated,
 }
 """A kernel problem as each language answers it."""
 
@@ -52,9 +54,20 @@ def languages(
         devices: all that judge, first the one that decides.
         all_configs: whether autotuning runs every configuration on the simulator.
     """
+    names = tuple(names)
     by_name: Mapping[str, Language] = {
         "cuda": Cuda(toolchain, sandbox, limits, cache, devices[0].architecture),
         "triton": Triton(sandbox, limits, cache, devices, all_configs),
+        "load_inline": Inline(
+            sandbox,
+            limits,
+            cache,
+            devices,
+            all_configs,
+            toolchain=toolchain,
+            architecture=devices[0].architecture,
+            with_triton="triton" in names,
+        ),
     }
     return tuple(by_name[name] for name in names)
 

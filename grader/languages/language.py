@@ -49,6 +49,7 @@ class Build:
 class Stage(IntEnum):
     """How far a file is on the way to an answer."""
 
+    FOREIGN = -1  # in another language
     GIVEN = 0  # as the assignment gives it, or with nothing but a place to write in
     CHANGED = 1  # but without the function that is asked for
     BEGUN = 2

@@ -51,7 +51,12 @@ class Review:
     mistaken: bool
 
 
-def review(tree: ast.Module, file: str, modules: Mapping[str, Collection[str]] | None = None) -> Review:
+def review(
+    tree: ast.Module,
+    file: str,
+    modules: Mapping[str, Collection[str]] | None = None,
+    attributes: Collection[str] = (),
+) -> Review:
     """Hold a file against the policy.
 
     What stands under ``if __name__ == "__main__"`` is not looked at, as it does not run.
@@ -59,10 +64,11 @@ def review(tree: ast.Module, file: str, modules: Mapping[str, Collection[str]] |
     Args:
         tree: of the file.
         file: its name, for the sentences.
-        modules: modules of the assignment that it may import, and what it may use of them.
+        modules: modules beyond the table that it may import, and what it may use of them.
+        attributes: attributes beyond the table that it may read: functions that it builds itself.
     """
     body = [node for node in tree.body if not _is_main(node)]
-    looking = _Looking(ast.Module(body, []), modules or {})
+    looking = _Looking(ast.Module(body, []), modules or {}, attributes)
     looking.visit(looking.tree)
     offences = sorted(looking.other_ways[:1] or looking.found, key=lambda offence: offence[0])
     reasons = tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in offences))
@@ -86,7 +92,9 @@ def public(tree: ast.Module) -> frozenset[str]:
 class _Looking(ast.NodeVisitor):
     """Walks through a file and notes each reason with its line."""
 
-    def __init__(self, tree: ast.Module, modules: Mapping[str, Collection[str]]) -> None:
+    def __init__(
+        self, tree: ast.Module, modules: Mapping[str, Collection[str]], attributes: Collection[str]
+    ) -> None:
         self.tree = tree
         self.found: list[tuple[int, str]] = []
         self.misspelt = 0  # of these
@@ -94,7 +102,7 @@ class _Looking(ast.NodeVisitor):
         self._given = modules
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._modules = dict(self._imported())
-        self._fields = frozenset(_fields(tree)) - _INTERNAL
+        self._fields = frozenset((*_fields(tree), *attributes)) - _INTERNAL
         self._builtins = _used_as_builtins(tree)
 
     def _note(self, node: ast.AST, reason: str) -> None:

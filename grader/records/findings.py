@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,13 +111,35 @@ class Finding:
         return self.severity is Severity.ERROR and KINDS[self.kind].costs
 
 
+class _Placed(Protocol):
+    """A finding, or what a record holds of one."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def values(self) -> Mapping[str, int | str]: ...
+
+
+_WRITTEN_IN, _CPP = "written_in", "C++"
+
+
+def in_cpp(finding: Finding) -> Finding:
+    """The finding of a kernel in C++, whatever its file is."""
+    return replace(finding, facts=(*finding.facts, Fact(_WRITTEN_IN, _CPP)))
+
+
+def in_triton(finding: _Placed) -> bool:
+    """Whether it is of a kernel in Triton: in a Python file, and not in C++ of that."""
+    return finding.file.endswith(".py") and finding.values.get(_WRITTEN_IN) != _CPP
+
+
 def by_descriptor(finding: Finding) -> Finding:
     """The finding of a file that may use descriptors of tensors, by which a GPU stores 16 bytes at a time."""
     distance = finding.values.get("distance")
     if (
         finding.kind == OVERRUN
         and finding.reason == "behind"
-        and finding.file.endswith(".py")
+        and in_triton(finding)
         and finding.places[0].does != "reads"
         and isinstance(distance, int)
         and distance < 16

@@ -462,7 +462,11 @@ class ProblemResult(_Part):
     @property
     def written_in(self) -> str:
         """The language for a heading, where it is not CUDA; else empty."""
-        return "" if self.language == "cuda" else f", in {self.language.capitalize()}"
+        return f", in {_TITLES.get(self.language, self.language)}" if self.language != "cuda" else ""
+
+
+_TITLES = {"triton": "Triton", "load_inline": "CUDA C++ of load_inline"}
+"""Languages by their names in headings."""
 
 
 class Record(_Part):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol
 
-from grader.records.findings import KINDS, Reason
+from grader.records.findings import KINDS, Reason, in_triton
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,11 +80,6 @@ class _Number(int):
         return f"{int(self) % (1 << 64):#x}" if spec == "hex" else format(int(self), spec)
 
 
-def in_triton(file: str) -> bool:
-    """Whether a kernel of that file is one of Triton."""
-    return file.endswith(".py")
-
-
 def sentence(finding: _Told) -> Sentence:
     """What a finding says, for people."""
     return _from_templates(_reason(finding), _fields(finding))
@@ -94,8 +89,8 @@ def advice(finding: _Told, between: str = "") -> tuple[str, str]:
     """What is wrong, without a full stop, and what to do; ``between`` says where, of a race."""
     kind, reason = KINDS[finding.kind], _reason(finding)
     fields = {**_fields(finding), "between": between}
-    in_python = in_triton(finding.file) and reason is not kind.reasons.get(finding.reason)
-    do = reason.do if in_python or not in_triton(finding.file) else kind.triton or reason.do
+    in_python = in_triton(finding) and reason is not kind.reasons.get(finding.reason)
+    do = reason.do if in_python or not in_triton(finding) else kind.triton or reason.do
     return _filled(reason.mistake or kind.mistake, fields), _filled(do or kind.do, fields)
 
 
@@ -107,7 +102,7 @@ def fault_key(finding: _Told) -> tuple[str, str]:
 def _reason(finding: _Told) -> Reason:
     kind = KINDS[finding.kind]
     reason = kind.reasons.get(finding.reason, Reason(kind.mistake))
-    return (in_triton(finding.file) and reason.triton) or reason
+    return (in_triton(finding) and reason.triton) or reason
 
 
 def _from_templates(reason: Reason, fields: Mapping[str, object]) -> Sentence:
@@ -129,7 +124,7 @@ def _all_known(template: str, fields: Mapping[str, object]) -> bool:
 
 
 def _fields(finding: _Told) -> dict[str, object]:
-    triton = in_triton(finding.file)
+    triton = in_triton(finding)
     fields: dict[str, object] = {
         "kernel": finding.kernel,
         "subject": "the kernel",

@@ -25,8 +25,10 @@ LATER_CPP = re.compile(
 )
 """Errors of nvcc about what C++20 has and C++17 has not."""
 
+_IN_CUDA = "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements."
 REACH = {
-    "cuda": "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements.",
+    "cuda": _IN_CUDA,
+    "load_inline": _IN_CUDA,
     "triton": "Round the number of programs up, triton.cdiv(n, size); tl.program_id tells each its elements.",
 }
 """What to do about elements that no thread reaches, by language."""

@@ -14,8 +14,8 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from grader.records.diagnosis import NO_CAUSE, Certainty
-from grader.records.findings import KINDS, STREAMS, UNWRITTEN, parting
-from grader.records.sentences import advice, fault_key, in_triton, names
+from grader.records.findings import KINDS, STREAMS, UNWRITTEN, in_triton, parting
+from grader.records.sentences import advice, fault_key, names
 from grader.records.verdict import Ending, Verdict
 from grader.reports.advice import LATER_CPP, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
@@ -358,7 +358,7 @@ def _accesses(finding: FindingRecord) -> tuple[Access, ...]:
     """Both accesses of a race, the earlier one first; none where the record does not say."""
     if not KINDS[finding.kind].race or not all(access.does for access in finding.places[:2]):
         return ()
-    threads = names(finding.places, triton=in_triton(finding.file))
+    threads = names(finding.places, triton=in_triton(finding))
     accesses = [
         Access(thread, access.does, line(access.file), access.line, _text(access, finding))
         for thread, access in zip(threads, _lined(finding), strict=False)

@@ -69,6 +69,8 @@ def answered(
 
 def _stage(language: Language, problem: KernelProblem, submission: Submission, template: Path) -> Stage:
     contents, template_file = submission.contents(problem.file), template / problem.file
-    if template_file.is_file() and template_file.read_bytes().split() == contents[problem.file].split():
-        return Stage.GIVEN
-    return language.stage(problem, contents)
+    stage = language.stage(problem, contents)
+    unchanged = (
+        template_file.is_file() and template_file.read_bytes().split() == contents[problem.file].split()
+    )
+    return min(stage, Stage.GIVEN) if unchanged else stage

@@ -189,7 +189,8 @@ class Server:
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             launchers = importlib.import_module("grader.runner.triton.launchers")
             form = importlib.import_module("grader.runner.triton.form").Form(**header["form"])
-            self._launchers = launchers.Launchers(path, self.ask, self._gpu, form)
+            modules = header["extensions"], header["kernels"]
+            self._launchers = launchers.Launchers(path, self.ask, self._gpu, form, *modules)
             self._functions |= self._launchers.functions(names)
         if header["model"]:
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])

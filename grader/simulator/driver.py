@@ -117,6 +117,7 @@ class Statistics:
     copies: int
     copied_bytes: int
     host_copies: int  # those of them that came from the host or went there
+    fetches: int  # those of these that went there
     held: int  # allocations of programs that are not freed
     held_bytes: int
     crossings: int  # how often work met another stream or the host, which a later moment might change

@@ -565,11 +565,11 @@ def _in_language(
         (file,) = files(problem, (language,))
         paths = sorted((examination.assignment.folder / VARIANTS / name).glob(f"*{Path(file).suffix}"))
         texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
-        lost = [
-            variant for variant, text in texts.items() if not _right(_answered(examination, name, file, text))
-        ]
-        summary = f"wrong: {', '.join(lost)}" if lost else f"{len(texts)} pass"
-        yield Row(f"{language} variants of {name}", not lost if texts else None, summary)
+        answers = {path: _answered(examination, name, file, text) for path, text in texts.items()}
+        own = {path: answer for path, answer in answers.items() if answer.language == language}
+        lost = [path for path, answer in own.items() if not _right(answer)]
+        summary = f"wrong: {', '.join(lost)}" if lost else f"{len(own)} pass"
+        yield Row(f"{language} variants of {name}", not lost if own else None, summary)
         yield _mutants_fail(examination, language, name, file)
 
 

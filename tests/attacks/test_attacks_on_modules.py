@@ -170,3 +170,70 @@ def test_operators_that_a_problem_does_not_allow_are_refused(
     result = graded(tmp_path, FILLS, edited(FILLS, beside), monkeypatch, operators, one_case=True)
     assert result.verdict in {Verdict.FAIL, Verdict.UNTRUSTED}
     assert result.points.earned == 0
+
+
+IN_CPP = '''import torch
+from torch.utils.cpp_extension import load_inline
+
+CODE = r"""
+#include <cstdio>
+#include <cstdlib>
+
+%s
+"""
+module = load_inline("attack", CODE, functions=["attack"])
+
+
+def row_softmax(x):
+    return module.attack(x)
+'''
+BY_THE_HOST = """
+torch::Tensor attack(torch::Tensor x) {
+  std::vector<float> values(x.numel());
+  cudaMemcpy(values.data(), x.data_ptr(), x.nbytes(), cudaMemcpyDeviceToHost);
+  for (int64_t row = 0; row < x.size(0); ++row) {
+    float* const first = values.data() + row * x.size(1);
+    const float largest = *std::max_element(first, first + x.size(1));
+    float total = 0;
+    for (int64_t at = 0; at < x.size(1); ++at) total += first[at] = std::exp(first[at] - largest);
+    for (int64_t at = 0; at < x.size(1); ++at) first[at] /= total;
+  }
+  auto y = torch::empty_like(x);
+  cudaMemcpy(y.data_ptr(), values.data(), y.nbytes(), cudaMemcpyHostToDevice);
+  return y;
+}
+"""
+RETURNING = "torch::Tensor attack(torch::Tensor x) { %s }"
+
+CPP = {
+    "read a file": (RETURNING % 'fopen("/proc/self/maps", "r"); return x;', Verdict.UNTRUSTED),
+    "run before the first call": (
+        '__attribute__((constructor)) void first() { setenv("A", "b", 1); }\n' + RETURNING % "return x;",
+        Verdict.UNTRUSTED,
+    ),
+    "call the kernel": (RETURNING % 'asm volatile("syscall"); return x;', Verdict.UNTRUSTED),
+    "replace the runtime": (
+        'extern "C" cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }\n' + RETURNING % "return x;",
+        Verdict.UNTRUSTED,
+    ),
+    "compute by the host": (BY_THE_HOST, Verdict.FAIL),
+    "compute with PyTorch": (RETURNING % "return x.exp();", Verdict.FAIL),
+    "keep a result": (
+        RETURNING % "static torch::Tensor kept = torch::zeros_like(x); return kept;",
+        Verdict.FAIL,
+    ),
+    "return what is on the host": (
+        RETURNING % "return torch::zeros(x.sizes(), torch::kFloat);",
+        Verdict.FAIL,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "verdict"), CPP.values(), ids=CPP)
+def test_attacks_in_cpp_earn_nothing(
+    code: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = graded(tmp_path, RETURNS, IN_CPP % code, monkeypatch, one_case=True)
+    assert result.verdict is verdict, (result.message, result.build, result.trust)
+    assert result.build is not None
+    assert result.build.ok, result.build.log

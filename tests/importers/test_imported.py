@@ -188,7 +188,8 @@ def custom_kernel(data: input_t) -> output_t:
 
 
 def graded(assignment: Assignment, folder: Path, text: str, name: str = "histogram") -> Record:
-    pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
+    if "triton" in text:
+        pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
     (folder / f"{name}.py").write_text(text)
     request = grading.GradingRequest(
         folder, replace(assignment), (name,), GradingOptions("sim", "process"), seed=1, fast=True
@@ -237,3 +238,42 @@ def test_a_single_number_is_judged_like_a_row(assignment: Assignment, tmp_path: 
     assert result.verdict is Verdict.FAIL
     (output,) = next(case for case in result.correctness.cases if case.verdict is Verdict.FAIL).outputs
     assert (output.name, output.bad, output.total) == ("result", 1, 1)
+
+
+IN_CPP = '''from task import input_t, output_t
+from torch.utils.cpp_extension import load_inline
+
+CUDA = """
+template <typename scalar_t>
+__global__ void sum(scalar_t* total, const scalar_t* left, const scalar_t* right, int n) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at < n) total[at] = left[at] + right[at];
+}
+
+torch::Tensor launch(torch::Tensor left, torch::Tensor right, torch::Tensor total) {
+  const int n = left.numel();
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(left.scalar_type(), "sum", ([&] {
+    sum<scalar_t><<<(n + 255) / 256, 256>>>(
+        total.data_ptr<scalar_t>(), left.data_ptr<scalar_t>(), right.data_ptr<scalar_t>(), n);
+  }));
+  return total;
+}
+"""
+module = load_inline(
+    name="sum",
+    cpp_sources=["torch::Tensor launch(torch::Tensor left, torch::Tensor right, torch::Tensor total);"],
+    cuda_sources=[CUDA],
+    functions=["launch"],
+    verbose=True,
+)
+
+
+def custom_kernel(data: input_t) -> output_t:
+    return module.launch(*data)
+'''
+
+
+def test_an_answer_in_cpp_passes(assignment: Assignment, tmp_path: Path) -> None:
+    (result,) = graded(assignment, tmp_path, IN_CPP, "vector_sum").problems
+    assert result.correctness.verdict is Verdict.PASS, (result.message, result.build)
+    assert result.language == "load_inline"

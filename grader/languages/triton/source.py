@@ -62,6 +62,25 @@ def parsed(content: bytes, file: str) -> ast.Module:
         raise SyntaxError(str(error)) from error
 
 
+def imports(tree: ast.Module, module: str) -> int:
+    """The line in which a file imports ``module`` or a part of it; 0 where it does not."""
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if any(f"{name}.".startswith(f"{module}.") for name in names):
+            return node.lineno if isinstance(node, ast.stmt) else 0
+    return 0
+
+
+def builds_modules(content: bytes, file: str) -> bool:
+    """Whether a file imports what builds modules of C++; one that is no Python does not."""
+    try:
+        return bool(imports(parsed(content, file), "torch.utils.cpp_extension"))
+    except SyntaxError:
+        return False
+
+
 def functions(tree: ast.Module) -> tuple[Function, ...]:
     """The functions at the top level, without kernels."""
     return tuple(

@@ -123,7 +123,8 @@ class GpuRuntime(Runtime):
             self._drive("cuFuncGetName", ctypes.byref(name), ctypes.c_void_p(launched.function))
         else:
             self._drive("cuKernelGetName", ctypes.byref(name), ctypes.c_void_p(launched.kernel))
-        return f"the kernel {(name.value or b'').decode(errors='replace')}"
+        called = (name.value or b"").decode(errors="replace")
+        return "" if called in self.built else f"the kernel {called}"
 
     def _start(
         self,

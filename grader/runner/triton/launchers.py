@@ -1,4 +1,4 @@
-"""The functions of a submission's file, which launch kernels in Triton that the judge builds."""
+"""The functions of a submission's file, which launch kernels that the judge builds: in Triton or C++."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import importlib.util
 import os
 import sys
 from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
-import triton
-from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
 from grader.runner.pytorch.answers import answer_for
+from grader.runner.pytorch.extensions import Extensions
 from grader.runner.raised import RaisedError, RefusedError, account, raised
 from grader.runner.triton import task_types
 from grader.runner.triton.arrays import Arrays
-from grader.runner.triton.driver import Driver, Launcher
 from grader.runner.triton.form import NotReturnedError
 from grader.runner.triton.runtime import Runtime
-from grader.runner.triton.specialisation import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from grader.runner.triton.form import Form
 
 _ANY_KERNEL = "dynamic_func()"  # what Triton calls a kernel whose arguments do not fit
-_MOST_SHARED = 97  # of cudaDeviceAttr: bytes that a block may ask for
 
 
 class Launchers:
@@ -43,21 +39,30 @@ class Launchers:
         ask: sends the judge a header in the middle of a call, and returns its answer.
         gpu: where they run; None for the simulator.
         form: how they are called.
+        extensions: the modules of C++ that it builds: of each the library, by the key of its call.
+        kernels: the linker's names of the kernels in these.
     """
 
-    def __init__(self, path: str, ask: Callable[[Header], Frame], gpu: Gpu | None, form: Form) -> None:
+    def __init__(
+        self,
+        path: str,
+        ask: Callable[[Header], Frame],
+        gpu: Gpu | None,
+        form: Form,
+        extensions: Mapping[str, str],
+        kernels: Iterable[str],
+    ) -> None:
         torch.set_num_threads(1)
         torch.cuda._lazy_init = _no_cuda  # noqa: SLF001 (PyTorch calls it before its first work on a GPU)
         self._path = path
-        self._ask = ask
         self._runtime = _runtime(gpu)
+        self._runtime.built = frozenset(kernels)
         answer_for(self._runtime)
         self._form = form
         self._arrays = Arrays(self._runtime, form.operators)
-        driver = Driver(self._runtime, self._arrays)
-        self._defaults = triton.compiler.make_backend(driver.get_current_target()).parse_options({}).__dict__
-        triton.runtime.driver.set_active(driver)
-        triton.compiler.compile = self._compile  # the hooks around it can end a launch, but not replace it
+        self._extensions = Extensions(extensions, self._runtime, os.path.basename(path))  # noqa: PTH119
+        if b"triton" in Path(path).read_bytes():  # to import it takes a second
+            importlib.import_module("grader.runner.triton.judged").begin(self._runtime, self._arrays, ask)
 
     def functions(self, names: Sequence[str]) -> Mapping[str, Callable[..., None]]:
         """The functions of these names.
@@ -119,27 +124,6 @@ class Launchers:
         line = f":{code.co_firstlineno}" if code is not None else ""
         return f"{os.path.basename(self._path)}{line}: {getattr(function, '__name__', 'the function')}"  # noqa: PTH119
 
-    def _compile(self, source: Any, *, options: Mapping[str, Any], **_: object) -> _Built:  # noqa: ANN401
-        """What Triton's ``compile`` returns, from the judge's build of the kernel.
-
-        Raises:
-            RefusedError: it cannot be built, or is given what this device cannot take.
-            OutOfResources: it needs more shared memory than the device has; autotuning passes it by.
-        """
-        specialisation = encoded(source, options, self._defaults)
-        answer = self._ask({"status": "build", "specialisation": specialisation})
-        if refused := answer.header["refused"]:
-            raise RefusedError(refused)
-        facts = SimpleNamespace(**answer.header["facts"])
-        if facts.descriptors:
-            raise RefusedError("the GPU takes no descriptor of the host: use tl.make_tensor_descriptor")
-        most = self._runtime.attribute(_MOST_SHARED)
-        if facts.shared > most:
-            raise OutOfResources(facts.shared, most, "shared memory")
-        function = self._runtime.load(bytes(answer.payload), facts.name, facts.shared)
-        signature = tuple(source.signature.values())
-        return _Built(Launcher(self._runtime, self._arrays, signature, facts), function)
-
 
 def _runtime(gpu: Gpu | None) -> Runtime:
     if gpu is None:
@@ -150,16 +134,3 @@ def _runtime(gpu: Gpu | None) -> Runtime:
 
 def _no_cuda() -> NoReturn:
     raise RefusedError("PyTorch would work on the device: launch a kernel for that")
-
-
-class _Built:
-    """A kernel as Triton's just-in-time compiler keeps and launches it."""
-
-    packed_metadata = None
-
-    def __init__(self, run: Launcher, function: int) -> None:
-        self.run = run
-        self.function = function
-
-    def launch_metadata(self, *_: object) -> None:
-        """Nothing: no hook asks for it."""

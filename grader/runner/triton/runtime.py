@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from grader.runner.triton.ptx import CAPABILITY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 ALL_CONFIGS = "GRADER_ALL_CONFIGS"  # of the environment: every configuration of autotuning is to run
 _FATBIN_MAGIC, _WRAPPER_MAGIC = 0xBA55ED50, 0x466243B1
@@ -52,10 +52,12 @@ class Runtime:
     Attributes:
         capability: of the device, such as 80; kernels are compiled for it.
         stream: that a launcher works on.
+        built: the linker's names of the kernels that the judge has built with the file.
     """
 
     capability = CAPABILITY
     stream = 0
+    built: Collection[str] = ()
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL("libcudart.so.13")

@@ -212,9 +212,9 @@ void Judge::add_commands() {
     }
     return Statistics{report_.launches,    report_.kernel_nanoseconds,
                       report_.copies,      report_.copied_bytes,
-                      report_.host_copies, all.allocations,
-                      all.bytes,           crossings,
-                      report_.launched};
+                      report_.host_copies, report_.fetches,
+                      all.allocations,     all.bytes,
+                      crossings,           report_.launched};
   });
   add("name_allocation", [this](Address base, bool constant, const std::string& name) {  // constant: only to be read
     if (!device_.describe(base, name, constant)) throw Refused("not the start of a live allocation");

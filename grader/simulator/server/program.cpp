@@ -758,6 +758,7 @@ void Program::fetch(std::string_view call, const Rows& from, Writer& result) {
   if (from.width * from.height > copy_chunk) throw Malformed("a copy of more than fits a frame");
   ++world_.report.copies;
   ++world_.report.host_copies;
+  ++world_.report.fetches;
   ++with_host_;
   world_.report.copied_bytes += from.width * from.height;
   if (fault_.code != success) throw Failed{fault_.code};

@@ -81,7 +81,7 @@ class Report {
   std::map<std::tuple<std::array<std::uint64_t, 3>, std::uint32_t, bool>, HostSite> reached;
   Failure first_failure;  // of a kernel or its launch, since the judge last asked
   std::map<std::string, std::uint64_t, std::less<>> launched;  // how often each kernel
-  std::uint64_t launches = 0, kernel_nanoseconds = 0, copies = 0, copied_bytes = 0, host_copies = 0;
+  std::uint64_t launches = 0, kernel_nanoseconds = 0, copies = 0, copied_bytes = 0, host_copies = 0, fetches = 0;
 
  private:
   static constexpr std::size_t limit = 1000, printed_limit = std::size_t{1} << 20, most_sites = 4096;

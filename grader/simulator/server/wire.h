@@ -36,7 +36,7 @@ struct Outcome {
 };
 // What ran since the start or the last reset.
 struct Statistics {
-  std::uint64_t launches, nanoseconds, copies, copied_bytes, host_copies;
+  std::uint64_t launches, nanoseconds, copies, copied_bytes, host_copies, fetches;
   std::uint64_t held, held_bytes;  // allocations of programs
   std::uint64_t crossings;  // see Program
   std::map<std::string, std::uint64_t, std::less<>> kernels;  // launches of each
@@ -101,7 +101,8 @@ template <> struct Wire<Order> {
 };
 SIM_WIRE(Outcome, SIM_MEMBER(code), SIM_MEMBER(error), SIM_MEMBER(message), SIM_MEMBER(finding), SIM_MEMBER(printed));
 SIM_WIRE(Statistics, SIM_MEMBER(launches), SIM_MEMBER(nanoseconds), SIM_MEMBER(copies), SIM_MEMBER(copied_bytes),
-         SIM_MEMBER(host_copies), SIM_MEMBER(held), SIM_MEMBER(held_bytes), SIM_MEMBER(crossings), SIM_MEMBER(kernels));
+         SIM_MEMBER(host_copies), SIM_MEMBER(fetches), SIM_MEMBER(held), SIM_MEMBER(held_bytes), SIM_MEMBER(crossings),
+         SIM_MEMBER(kernels));
 SIM_WIRE(Settings, SIM_MEMBER(memcheck), SIM_MEMBER(initcheck), SIM_MEMBER(racecheck), SIM_MEMBER(synccheck),
          SIM_MEMBER(counters), SIM_MEMBER(overflow), SIM_MEMBER(coverage), SIM_MEMBER(instruction_budget),
          SIM_MEMBER(total_budget), SIM_MEMBER(progress_budget), SIM_MEMBER(order), SIM_MEMBER(seed),

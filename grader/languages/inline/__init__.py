@@ -1,0 +1,1 @@
+"""CUDA C++ in texts of a Python file, which ``load_inline`` of PyTorch builds."""
