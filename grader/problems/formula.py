@@ -221,6 +221,7 @@ def of_parameters(
         tuple(without),
         most,
         budget or _budget(most),
+        timed=bool(timing),
     )
     problem = KernelProblem(
         id=id,
@@ -317,6 +318,7 @@ class _Parts:
     without: tuple[str, ...]
     most: int
     budget: Budget
+    timed: bool
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -795,14 +797,22 @@ class _Parts:
         )
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
-        """The baseline's program: one kernel for each operation of the formula."""
+        """The baseline's program: one kernel for each operation of the formula.
+
+        Where some operation has none, and nothing is timed, there is no baseline.
+        """
         assert self.formula is not None
         drawn = self.scalars(self.contents_of(case.sizes), case)
         arguments = {**self.empty(case.sizes), **drawn}
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {array.name: array.dtype for array in self.arrays}
         outputs = {output.name: output.dtype for output in self.outputs}
-        return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
+        try:
+            return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
+        except FormulaError:
+            if self.timed:
+                raise
+            return ()
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""
