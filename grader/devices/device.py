@@ -64,7 +64,8 @@ class Status(StrEnum):
 class ArrayArgument:
     """An array passed by pointer; ``data`` is None for a null pointer and for an output (poisoned memory).
 
-    ``constant``: whether the function may only read it.
+    ``constant``: whether the function may only read it; ``struct``: of the bytes of an array of structs, what
+    C++ calls these, of which each is the last axis.
     """
 
     name: str
@@ -73,11 +74,12 @@ class ArrayArgument:
     data: NDArray[np.generic] | None
     null: bool = False
     constant: bool = False
+    struct: str = ""
 
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A value; ``ctype`` is that of a ``ScalarParameter``."""
+    """A value; ``ctype`` is that of a ``ScalarParameter``, or ``STRUCT``."""
 
     name: str
     ctype: str

@@ -19,16 +19,19 @@ import numpy as np
 from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from grader.problems.checking import Wrong
     from grader.problems.operations import Operation
+    from grader.problems.structs import Struct
 
 MEMORY_GROUP = "memory and concurrency"
 """The case group that findings of the checkers decide; it holds no cases of its own."""
+STRUCT = "struct"
+"""Stands for the type of a scalar that is a struct, passed by value."""
 ANY_TYPE = "T"
 """The element type of arrays of which each case says the type; see ``several_types``."""
 
@@ -87,8 +90,68 @@ class StreamParameter:
     name: str
 
 
-Parameter = ArrayParameter | ScalarParameter | StreamParameter
-Scalar = int | bool | float | tuple[int, ...]
+@dataclass(frozen=True)
+class StructParameter:
+    """A pointer to structs, or a struct that is passed by value.
+
+    Inputs and outputs hold its fields by their names behind its own, such as ``bodies.mass``.
+
+    Attributes:
+        name: of the parameter.
+        struct: what it points to, or is.
+        role: what the launcher may do with an array; None of a struct that is passed by value.
+    """
+
+    name: str
+    struct: Struct
+    role: Role | None
+
+    @property
+    def arrays(self) -> tuple[ArrayParameter, ...]:
+        """The fields of an array of structs, as arrays of their own."""
+        if self.role is None:
+            return ()
+        return tuple(
+            ArrayParameter(f"{self.name}.{field.name}", self.role, field.dtype)
+            for field in self.struct.fields
+        )
+
+    @property
+    def scalars(self) -> tuple[ScalarParameter, ...]:
+        """The fields of a struct that is passed by value, as numbers of their own."""
+        if self.role is not None:
+            return ()
+        return tuple(
+            ScalarParameter(f"{self.name}.{field.name}", DTYPES[field.dtype].arithmetic)
+            for field in self.struct.fields
+        )
+
+
+Parameter = ArrayParameter | ScalarParameter | StreamParameter | StructParameter
+Scalar = int | bool | float | tuple[int, ...] | tuple[tuple[str, int | bool | float], ...]
+"""What is passed by value: a number, integers that the host reads, or a struct's fields, type and number."""
+
+
+def arrays_of(parameters: Iterable[Parameter]) -> tuple[ArrayParameter, ...]:
+    """The arrays among ``parameters``, and those that the fields of structs are, in order."""
+    arrays: list[ArrayParameter] = []
+    for parameter in parameters:
+        if isinstance(parameter, ArrayParameter):
+            arrays.append(parameter)
+        elif isinstance(parameter, StructParameter):
+            arrays += parameter.arrays
+    return tuple(arrays)
+
+
+def scalars_of(parameters: Iterable[Parameter]) -> tuple[ScalarParameter, ...]:
+    """The numbers among ``parameters``, and those in structs that are passed by value, in order."""
+    scalars: list[ScalarParameter] = []
+    for parameter in parameters:
+        if isinstance(parameter, ScalarParameter):
+            scalars.append(parameter)
+        elif isinstance(parameter, StructParameter):
+            scalars += parameter.scalars
+    return tuple(scalars)
 
 
 @dataclass(frozen=True)
@@ -482,8 +545,13 @@ class KernelProblem(Problem):
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
-        """Its array parameters in order."""
-        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ArrayParameter))
+        """Its array parameters in order; of an array of structs, each field."""
+        return arrays_of(self.parameters)
+
+    @property
+    def structs(self) -> tuple[StructParameter, ...]:
+        """Its parameters that are structs, or point to them, in order."""
+        return tuple(parameter for parameter in self.parameters if isinstance(parameter, StructParameter))
 
     @property
     def roles(self) -> Mapping[str, Role]:

@@ -223,7 +223,7 @@ def _declared_arguments(call: Call, stream: str) -> Iterator[str]:
                 passed = f'"{name}", {stream}' if stream else f'"{name}"'
                 yield f"{kind} *{name} = on_device<{kind}>({passed});"
         elif isinstance(argument, ScalarArgument) and argument.ctype == "longs":
-            yield f"const long {argument.name}[] = {{{', '.join(map(str, _tuple(argument.value)))}}};"
+            yield f"const long {argument.name}[] = {{{', '.join(map(str, _numbers(argument.value)))}}};"
 
 
 def _called(call: Call, function: str, streams: Mapping[int, str]) -> list[str]:
@@ -305,6 +305,6 @@ def _literal(ctype: str, value: Scalar) -> str:
     return f"{float(value)!r}" if ctype == "double" else f"{value}{'L' * (ctype == 'long')}"
 
 
-def _tuple(value: Scalar) -> tuple[int, ...]:
+def _numbers(value: Scalar) -> list[int]:
     assert isinstance(value, tuple)
-    return value
+    return [number for number in value if isinstance(number, int)]
