@@ -105,7 +105,7 @@ FEW = 6  # places along a size of an example
 SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
-_PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
+_PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)(?:\s*(\*)\s*|\s+)(\w+)\s*")
 _CONTENTS = (Content, Number, int, float, np.number)
 _CTYPES = {
     **dict.fromkeys(("int", "int32_t", "unsigned int", "unsigned", "uint32_t"), "int"),

@@ -358,6 +358,10 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
     ("changed", "text"),
     [
         ({"launcher": "launch_double"}, "this is no launcher"),
+        (
+            {"launcher": "launch_double(float* y, const float* x, int n, cudaStream_t)"},
+            "no parameter of a launcher",
+        ),
         ({"launcher": "f(quad* y, const float* x)"}, "no array has elements of type quad"),
         ({"launcher": "f(float* y, const float* x, half n)"}, "not half"),
         (
