@@ -127,6 +127,7 @@ def problem(
     formula: Formula | None = None,
     check: Checker | None = None,
     outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
+    free: Sequence[str] = (),
     structs: Mapping[str, object] = MappingProxyType({}),
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
@@ -151,6 +152,8 @@ def problem(
         check: what is wrong with the outputs of a case; see ``checking.py``.
         outputs: from the sizes, arrays and scalars that it names to the shape of each output that the formula
             does not return and ``inputs`` does not have.
+        free: arrays in which the launcher may leave anything: a workspace, whose shape ``outputs`` says, or
+            an input that may be used up.
         structs: by the names that the launcher has for them, structured types of NumPy or ``ctypes``.
             ``inputs`` has contents of their fields in a dictionary, and a formula gets and returns these as
             attributes of one object.
@@ -175,6 +178,7 @@ def problem(
         formula=formula,
         check=check,
         outputs=outputs,
+        free=free,
         inputs=inputs,
         sizes=sizes,
         timing=timing,
@@ -197,6 +201,7 @@ def of_parameters(
     formula: Formula | None = None,
     check: Checker | None = None,
     outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
+    free: Sequence[str] = (),
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -239,6 +244,7 @@ def of_parameters(
         most,
         budget or _budget(most),
         timed=bool(timing),
+        free=tuple(free),
     )
     problem = KernelProblem(
         id=id,
@@ -338,6 +344,7 @@ class _Parts:
     most: int
     budget: Budget
     timed: bool
+    free: tuple[str, ...]
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -350,6 +357,8 @@ class _Parts:
                 names = [array.name for array in arrays_of([parameter])]
                 if parameter.role is Role.OUTPUT and arguments.keys() & names:
                     parameter = replace(parameter, role=Role.INOUT)  # noqa: PLW2901
+                if isinstance(parameter, ArrayParameter) and parameter.name in self.free:
+                    parameter = self.freed(parameter)  # noqa: PLW2901
                 missing = [name for name in names if name not in arguments]
                 if parameter.role is not Role.OUTPUT and missing:
                     raise FormulaError(f"inputs has no content for {missing[0]}")
@@ -359,10 +368,18 @@ class _Parts:
                     raise FormulaError(f"{scalar.name} is no size, and inputs has no value for it")
                 known.append(scalar.name)
             parameters.append(parameter)
+        if strange := [name for name in self.free if name not in known]:
+            raise FormulaError(f"free has {strange[0]}, which is no array of the launcher")
         unknown = arguments.keys() - {*known}
         if unknown:
             raise FormulaError(f"the launcher has no parameter {' and no '.join(sorted(unknown))}")
         return tuple(parameters)
+
+    def freed(self, array: ArrayParameter) -> ArrayParameter:
+        """An array in which the launcher may leave anything."""
+        if array.role is Role.INPUT:
+            raise FormulaError(f"{array.name} is const, and so not free: write it without const")
+        return replace(array, free=True)
 
     @cached_property
     def least(self) -> Sizes:
@@ -420,10 +437,15 @@ class _Parts:
     def outputs(self) -> tuple[ArrayParameter, ...]:
         return tuple(array for array in self.arrays if array.role is not Role.INPUT)
 
+    @property
+    def asked(self) -> tuple[ArrayParameter, ...]:
+        """The outputs in which a launcher may not leave anything."""
+        return tuple(output for output in self.outputs if not output.free)
+
     @cached_property
     def unit(self) -> float:
         """The roundoff of a right kernel's arithmetic: double where an output is."""
-        double = any(output.dtype == "float64" for output in self.outputs)
+        double = any(output.dtype == "float64" for output in self.asked)
         return bounds.PRECISIONS["float64" if double else "float32"].unit
 
     @cached_property
@@ -582,7 +604,7 @@ class _Parts:
         return cache(lambda sizes: self._returned_of(dict(sizes)))
 
     def _returned_of(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
-        if self.formula is None or all(array.role is Role.INOUT for array in self.outputs):
+        if self.formula is None or all(array.role is Role.INOUT for array in self.asked):
             return {}
         with torch.device("meta"):
             results = self.called(self.formula, self.empty(sizes))
@@ -687,7 +709,7 @@ class _Parts:
             raise FormulaError(f"the formula asks for {missing[0]}, which is no input, scalar or size")
         with explained("the formula", {name: arguments[name] for name in self.sizes if name in arguments}):
             result = formula(**{name: arguments[name] for name in parameters if name in arguments})
-        names = [output.name for output in self.outputs]
+        names = [output.name for output in self.asked]
         if isinstance(result, Mapping):
             outputs = flat(result)
         else:
@@ -695,7 +717,7 @@ class _Parts:
             outputs = dict(zip(names, in_order, strict=False))
         some = isinstance(result, Mapping) and self.check is not None
         # A field in place that the formula does not return stays as it is.
-        needed = [] if some else [output.name for output in self.outputs if not self.is_kept(output)]
+        needed = [] if some else [output.name for output in self.asked if not self.is_kept(output)]
         if not set(needed) <= set(outputs) <= set(names):
             expected = ", ".join(names)
             raise FormulaError(f"the formula returns {', '.join(outputs)}; the outputs are {expected}")
@@ -825,10 +847,12 @@ class _Parts:
         return wide
 
     def minimal_bytes(self, case: Case) -> int:
-        """Every input read and every output written once."""
+        """Every input read and every output written once, and nothing of what is free afterwards written."""
         shapes = self.shapes(case.sizes)
         return sum(
-            prod(shapes[array.name]) * DTYPES[array.dtype].itemsize * (2 if array.role is Role.INOUT else 1)
+            prod(shapes[array.name])
+            * DTYPES[array.dtype].itemsize
+            * ((array.role is not Role.OUTPUT) + (array.role is not Role.INPUT and not array.free))
             for array in self.arrays
         )
 
@@ -842,7 +866,7 @@ class _Parts:
         arguments = {**self.empty(case.sizes), **drawn}
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {array.name: array.dtype for array in self.arrays}
-        outputs = {output.name: output.dtype for output in self.outputs}
+        outputs = {output.name: output.dtype for output in self.asked}
         try:
             return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
         except FormulaError:

@@ -56,6 +56,7 @@ class ArrayParameter:
             axis; "" for single elements.
         optional: whether a launcher may lack it, as no formula needs it.
         other_names: further names that launchers give it.
+        free: whether the launcher may leave anything in it: it is a workspace, or an input that is used up.
     """
 
     name: str
@@ -64,6 +65,7 @@ class ArrayParameter:
     optional: bool = False
     other_names: tuple[str, ...] = ()
     vector: str = ""
+    free: bool = False
 
     @property
     def spelling(self) -> str:
@@ -492,6 +494,11 @@ class Problem:
         """The role of each array that a launcher takes; empty where arrays have no roles."""
         return {}
 
+    @property
+    def free(self) -> frozenset[str]:
+        """The arrays in which a launcher may leave anything."""
+        return frozenset()
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelProblem(Problem):
@@ -557,6 +564,11 @@ class KernelProblem(Problem):
     def roles(self) -> Mapping[str, Role]:
         """The role of each array that the launcher takes."""
         return {array.name: array.role for array in self.arrays}
+
+    @property
+    def free(self) -> frozenset[str]:
+        """The arrays in which the launcher may leave anything."""
+        return frozenset(array.name for array in self.arrays if array.free)
 
 
 def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProblem:

@@ -269,12 +269,13 @@ def _python(problem: KernelProblem, call: Call) -> Iterator[str]:
 
 
 def _outputs(problem: KernelProblem, call: Call) -> list[ArrayArgument]:
-    """The arrays that the launcher writes, but for those that are null."""
+    """The arrays that the launcher writes, but for those that are null, or free afterwards."""
     return [
         argument
         for argument in call.arguments
         if isinstance(argument, ArrayArgument)
         and problem.roles[argument.name] is not Role.INPUT
+        and argument.name not in problem.free
         and not argument.null
     ]
 

@@ -133,6 +133,7 @@ def _result(
             f"{name} must not change, but {changed:,} of its elements did"
             for name, before in inputs.arrays.items()
             if name not in compared
+            and name not in problem.free
             and (problem.checker is None or problem.roles.get(name) is not Role.INOUT)
             and before is not None
             and name in answer.arrays  # else not passed at all
