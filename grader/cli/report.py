@@ -132,7 +132,7 @@ def _settled(
 ) -> Settled:
     """The records of a batch after lateness, of several of a student the one that counts; one as it is."""
     with importing():
-        from grader.batch import by_hand, handed_in, teams  # noqa: PLC0415
+        from grader.batch import by_hand, handed_in, regrade, teams  # noqa: PLC0415
         from grader.batch.tables import TableError  # noqa: PLC0415
 
     if table is not None and (assignment is None or path.is_file()):
@@ -143,13 +143,13 @@ def _settled(
     if path.is_file():
         return handed_in.Settled(results)
     try:
-        points, groups = by_hand.read(path), teams.read(path)
+        points, groups, regraded = by_hand.read(path), teams.read(path), regrade.read(path)
         for reason in points.unknown(results):
             click.echo(reason, err=True)
         if assignment is None:
-            return handed_in.settled(results, handed_in.kept(path), points, groups)
+            return handed_in.settled(results, handed_in.kept(path), points, groups, regraded)
         times = handed_in.renew(path, load_assignment(assignment).rules, table)
-        return handed_in.settled(results, times, points, groups)
+        return handed_in.settled(results, times, points, groups, regraded)
     except TableError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except RecordError as error:
