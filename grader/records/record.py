@@ -520,7 +520,12 @@ def write(record: Record, path: Path) -> None:
 
 
 def write_text(text: str, path: Path) -> None:
-    """Replace ``path`` by ``text`` in one step, or write there if it is no file: a device, a pipe.
+    """Replace ``path`` by ``text``; see ``write_bytes``."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Replace ``path`` by ``content`` in one step, or write there if it is no file: a device, a pipe.
 
     Raises:
         RecordError: the folder is missing or read-only, or the disk is full.
@@ -528,14 +533,12 @@ def write_text(text: str, path: Path) -> None:
     temporary: str | None = None
     try:
         if path.exists() and not path.is_file():  # /dev/stdout is a link to no path if it is a pipe
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
             return
         path = path.resolve()  # what a link leads to, not the link
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = file.name
-            file.write(text)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o644)
