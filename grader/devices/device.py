@@ -247,7 +247,7 @@ class Answer:
     files: Mapping[str, bytes] = field(default_factory=dict)  # that a program wrote, with what it printed
     exit_code: int = 0  # of a program
     seconds: float = 0.0  # from the start of its process to its end, where it ended by itself
-    kernels: int | None = None  # that a program launched; None where that is not known
+    kernels: int | None = None  # launches that it made; None where that is not known
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them
     on_one_stream: bool = False  # all of its work, none of which meets the host: late streams change nothing

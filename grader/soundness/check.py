@@ -247,7 +247,8 @@ def handout(examination: Examination) -> Iterator[Row]:
         speeds = [("target", entry.target)] if entry.performance else []
         speeds += [("step at", step.at) for step in entry.steps]
         speeds += [(f"target in {name}", at) for name, at in entry.language_targets.items()]
-        speeds += [(f"demand of {demand.measure}", demand.most) for demand in entry.demands]
+        bounds = ((demand.measure, demand.least or demand.most or 0.0) for demand in entry.demands)
+        speeds += [(f"demand of {measure}", at) for measure, at in bounds]
         missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]
     summary = f"does not name {', '.join(missing)}" if missing else "names all"
     yield Row("handout", not missing, f"{paths[0].name} {summary}")
