@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from grader import __version__
+from grader.assignments.packing import version
 from grader.devices import profile
 from grader.judge.timing import others
 from grader.languages.cache import Cache
@@ -251,6 +252,11 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             files=sorted(submission.files),
             notes=list(submission.notes),
         )
+        if submission.version and submission.version != version(assignment):
+            run.note(
+                f"its folder was made for another version of {assignment.id}, {submission.version}, and this "
+                f"is {version(assignment)}: the student may have seen other results"
+            )
         for entry, problem in wanted:
             if isinstance(problem, ModuleProblem) and problem.tolerance:
                 run.note(_tolerated(entry, problem.tolerance))

@@ -29,6 +29,7 @@ from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.program import ProgramProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
+from grader.records.file_names import HANDOUTS
 from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from grader.soundness.kernels import RightKernel
     from grader.soundness.mutants import AutomaticMutant
 
-HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")
 """What the text for students may be called, in the template or beside it."""
 
 ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
