@@ -864,6 +864,12 @@ class _Parts:
         assert self.formula is not None
         drawn = self.scalars(self.contents_of(case.sizes), case)
         arguments = {**self.empty(case.sizes), **drawn}
+        if any(output.dtype in {"float32", "float64"} for output in self.asked):  # halves are only read
+            arguments |= {
+                name: value.float()
+                for name, value in arguments.items()
+                if isinstance(value, torch.Tensor) and value.dtype in {torch.float16, torch.bfloat16}
+            }
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {array.name: array.dtype for array in self.arrays}
         outputs = {output.name: output.dtype for output in self.asked}

@@ -462,3 +462,15 @@ def test_what_overflows_its_type_is_infinite() -> None:
     )
     assert np.isinf(candidate.expected).any()
     assert np.isfinite(candidate.allowed).all()
+
+
+def test_a_baseline_rounds_to_a_half_type_only_where_an_output_is_one() -> None:
+    for ctype, dtype in (("float", "float32"), ("__half", "float16")):
+        asked = made(
+            launcher=f"launch_product({ctype}* c, const __half* a, const __half* b, int n, cudaStream_t s)",
+            formula=lambda a, b: 2 * (a @ b),
+            inputs=lambda n: {"a": real(n, n), "b": real(n, n)},
+        )
+        program = asked.unfused(asked.cases(1)[0])
+        assert {operation.output.dtype for operation in program} == {dtype}
+        assert {tensor.dtype for tensor in program[0].tensors} == {"float16"}
