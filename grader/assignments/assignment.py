@@ -156,16 +156,28 @@ def has_id(assignment: Assignment) -> bool:
     return _by_id().get(assignment.id) == assignment.folder
 
 
+def packages() -> Path:
+    """Where the packages of assignments are kept that students got; each in a folder of its id."""
+    named = Path(os.environ.get("XDG_DATA_HOME", ""))
+    data = named if named.is_absolute() else Path.home() / ".local" / "share"
+    return data / "kernel-grader" / "assignments"
+
+
 def is_installed(assignment: Assignment) -> bool:
     """Whether it comes with the grader."""
     return assignment.folder.parent == _installed().resolve()
 
 
 def _by_id() -> Mapping[str, Path]:
-    """The folders of assignments by id; one that comes with the grader counts before another of its id."""
+    """The folders of assignments by id; one that comes with the grader counts before another of its id.
+
+    And one in a folder of ``ENVIRONMENT`` counts before one from a package.
+    """
     further = [Path(folder) for folder in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if folder]
+    unpacked = [path.parent for path in packages().glob(f"*/*/{FILE}")]
+    named = [folder for folder in unpacked if folder.name == folder.parent.name]
     paths = [path.parent for folder in (*further, _installed()) for path in folder.glob(f"*/{FILE}")]
-    return {path.name: path.resolve() for path in paths}
+    return {path.name: path.resolve() for path in (*named, *paths)}
 
 
 def default() -> str:

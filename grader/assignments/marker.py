@@ -1,7 +1,7 @@
 """The file in a student's folder that names the assignment which the folder is for.
 
-It names an assignment by its id and nothing else: what was handed in must not decide which code the
-judge loads.
+It names an assignment by its id and never by a folder: what was handed in must not decide which code the
+judge loads. The version that was current when the folder was made stands beside it, for a note.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from grader.assignments.assignment import ENVIRONMENT, available, load
+from grader.assignments.packing import version
 from grader.assignments.rules import AssignmentError, nearest
+from grader.records.file_names import MARKER as FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
 
-FILE = "grader.toml"
 _MOST_BYTES = 4096
 
 
@@ -27,7 +28,8 @@ def write(folder: Path, assignment: Assignment) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    (folder / FILE).write_text(f'assignment = "{assignment.id}"\n', encoding="utf-8")
+    text = f'assignment = "{assignment.id}"\nversion = "{version(assignment)}"\n'
+    (folder / FILE).write_text(text, encoding="utf-8")
 
 
 def named(folder: Path) -> Assignment | None:
@@ -49,7 +51,7 @@ def named(folder: Path) -> Assignment | None:
     except OSError as error:
         raise AssignmentError(f"{path}: cannot be read: {error.strerror}") from error
     name = entries.get("assignment")
-    if entries.keys() != {"assignment"} or not isinstance(name, str):
+    if not {"assignment"} <= entries.keys() <= {"assignment", "version"} or not isinstance(name, str):
         raise AssignmentError(f'{path}: it has to hold one line, such as assignment = "{available()[0]}".')
     if name not in available():
         raise AssignmentError(

@@ -111,10 +111,10 @@ def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
 
 
 def _without_code(entry: ProblemPoints, problem: Problem) -> str:
-    """Why there would be no code to measure; "" where it is that of a kernel, or is not asked for."""
-    measured = any(demand.measure == "code" for demand in entry.demands)
-    unknown = measured and not isinstance(problem, KernelProblem)
-    return f"{entry.id} asks for small code and is no kernel problem" if unknown else ""
+    """Why there would be no code to look at; "" where it is that of a kernel, or is not asked for."""
+    measures = [demand.measure for demand in entry.demands if demand.measure != "spread"]
+    unknown = bool(measures) and not isinstance(problem, KernelProblem)
+    return f"{entry.id} has a demand of {measures[0]} and is no kernel problem" if unknown else ""
 
 
 def _without_times(entry: ProblemPoints, problem: Problem) -> str:

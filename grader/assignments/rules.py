@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from grader.records.demands import DemandMeasure
 from grader.records.file_names import is_pattern
 from grader.records.record import KernelMeasure
 
@@ -86,12 +87,41 @@ class Step(_Table):
 class Demand(_Table):
     """Something beside right results and speed, which earns its points as a whole or not at all."""
 
-    measure: Literal["code", "spread"] = Field(
+    measure: DemandMeasure = Field(
         description="code: bytes of machine code in the library over those of the reference's; spread: the "
-        "largest over the smallest speedup of the cases that are timed"
+        "largest over the smallest speedup of the cases that are timed; headers: includes of those in names. "
+        "The simulator counts the others: launches in one call; different kernels in all cases; accesses to "
+        "shared memory; atomic operations; and sectors of global memory over the fewest that would do"
     )
-    most: Positive = Field(description="the largest value that earns the points")
-    points: Points = Field(description="that it earns, once every case is right")
+    most: Points | None = Field(default=None, description="the largest value that is right; of headers 0")
+    least: Positive | None = Field(
+        default=None, description="instead of most, the smallest value that is right"
+    )
+    names: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="of headers: folders or files, such as thrust or cooperative_groups.h",
+    )
+    points: Points = Field(default=0.0, description="that it earns, once every case is right")
+    required: bool = Field(default=False, description="whether the problem earns nothing where it is not met")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_headers(cls, content: object) -> object:
+        none = isinstance(content, dict) and content.get("measure") == "headers" and "least" not in content
+        return {"most": 0.0, **content} if none and isinstance(content, dict) else content
+
+    @model_validator(mode="after")
+    def _complete(self) -> Demand:
+        if (self.most is None) == (self.least is None):
+            raise ValueError(
+                f"say of {self.measure} either most, the largest right value, or least, the smallest"
+            )
+        if bool(self.names) != (self.measure == "headers"):
+            raise ValueError('names are those of headers: { measure = "headers", names = ["thrust", "cub"] }')
+        if not self.points and not self.required:
+            raise ValueError(f"{self.measure} is worth nothing: give it points, or required = true")
+        return self
 
 
 class ProgramTable(_Table):

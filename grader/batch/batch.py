@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.batch import by_hand, teams
+from grader.batch import by_hand, regrade, teams
 from grader.batch.crew import WORKER, Crew, EndedError, NoWorkerLeftError, Station, Worker
 from grader.batch.handed_in import renew
 from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished, storing
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from grader.assignments.assignment import Assignment
+    from grader.batch.regrade import Regrading
 
 MOST_WORKERS_PER_GPU = 8  # more would wait for it
 PROCESSORS_PER_WORKER = 2  # for its runner and its judge
@@ -79,6 +80,7 @@ class BatchRequest:
         only: names of submissions; all if empty.
         shard: the part to grade.
         submitted: the table of when submissions were handed in; None for the one that was named before.
+        regrade: a table of requests, whose submissions alone are graded, again; None for all as usual.
         command: the command that starts a worker.
     """
 
@@ -93,6 +95,7 @@ class BatchRequest:
     only: tuple[str, ...] = ()
     shard: Shard = Shard()
     submitted: Path | None = None
+    regrade: Path | None = None
     command: Sequence[str] = WORKER
 
 
@@ -190,15 +193,20 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
     with _crews(request) as (builders, graders, device, files):
         discovery = find(request.folder, files)
         chosen = choose(discovery.entries, request.only, request.shard)
+        requests: list[Regrading] = []
+        if request.regrade is not None:
+            requests = regrade.pending(request.out, request.regrade, [entry.name for entry in chosen])
+            chosen = tuple(entry for entry in chosen if entry.name in {one.submission for one in requests})
+        begun = datetime.now(UTC)
         records = Records(request.out.resolve(), request.assignment.title)
         seed = class_seed(request.out) if request.seed is None else request.seed
         wish = Wish(request.assignment, device, request.options.sandbox, request.options.memory, request.seed)
         stale = {entry.name for entry in chosen if not records.stands(entry, wish, files)}
-        old = {
-            entry.name for entry in chosen if request.since and not records.made_since(entry, request.since)
-        }
+        since = request.since or (begun if requests else None)
+        old = {entry.name for entry in chosen if since and not records.made_since(entry, since)}
         todo = tuple(entry for entry in chosen if entry.name in stale | old)
-        before = {entry.name: _score(record) for entry in todo if (record := records[entry.name])}
+        earlier = {entry.name: records[entry.name] for entry in chosen}
+        before = {name: _score(record) for name, record in earlier.items() if record}
         records.expect(discovery.entries)
         for entry in todo:
             if entry.name in stale:
@@ -207,8 +215,16 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         if builders is not None:
             graders.start(len(todo))  # importing PyTorch takes as long as the first builds
         interrupted = _grade_all(running, builders, graders)
-    records.show_all()
     mine = {entry.name: records[entry.name] for entry in chosen}
+    if requests:
+        done = {
+            name
+            for name, record in mine.items()
+            if record is not earlier[name] and record and finished(record)
+        }
+        with storing(request.out):
+            regrade.keep(request.out, [one for one in requests if one.submission in done], earlier, mine)
+    records.show_all()
     return outcome(
         mine,
         running.kept,
@@ -231,6 +247,7 @@ def keep_times(request: BatchRequest) -> None:
         renew(request.out, request.assignment.rules, request.submitted)
         by_hand.read(request.out)  # a table that is wrong is told before anything is graded
         teams.read(request.out)
+        regrade.read(request.out)
 
 
 def outcome(

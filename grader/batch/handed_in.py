@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from grader.batch.regrade import Regraded
     from grader.records.record import Record
 
 FILE = ".submitted.json"
@@ -107,6 +108,7 @@ def settled(
     handed_in: HandedIn | None,
     by_hand: ByHand | None = None,
     teams: Teams | None = None,
+    regraded: Regraded | None = None,
 ) -> Settled:
     """The records as the rules of the class, points by hand and teams have it.
 
@@ -121,6 +123,8 @@ def settled(
     if handed_in is not None:
         after = {name: record and _after(record, name, handed_in) for name, record in after.items()}
     after = {name: record and points.added(name, record) for name, record in after.items()}
+    if regraded is not None:
+        after = {name: record and regraded.noted(name, record) for name, record in after.items()}
     attempts = {} if handed_in is None else handed_in.submissions
     owners = {name: groups.of(attempts[name].student if name in attempts else name) for name in after}
     superseded: dict[str, str] = {}

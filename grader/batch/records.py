@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.batch import by_hand, teams
+from grader.batch import by_hand, regrade, teams
 from grader.batch.handed_in import kept, settled
 from grader.processes import leftovers
 from grader.records.exit_codes import ExitCode
@@ -203,7 +203,9 @@ class Records:
 
     def _settled(self) -> Settled:
         """The records after lateness, and which of several of a student count."""
-        return settled(self._all, kept(self._folder), by_hand.read(self._folder), teams.read(self._folder))
+        folder = self._folder
+        tables = kept(folder), by_hand.read(folder), teams.read(folder), regrade.read(folder)
+        return settled(self._all, *tables)
 
     def _take_in(self) -> None:
         """Read all records again."""

@@ -54,6 +54,38 @@ def new(folder: Path, *, program: bool) -> int:
     return ExitCode.OK
 
 
+@assignment.command()
+@named
+@click.option(
+    "--out",
+    metavar="FILE.zip",
+    type=FILE,
+    help="The package; else the assignment's id with .zip, here.",
+)
+def pack(name: str, out: Path | None) -> int:
+    """Make the package of an assignment for students.
+
+    It holds rules, problems, templates and the handout, but neither reference nor mutants nor variants.
+    """
+    with importing():
+        from grader.assignments import packing  # noqa: PLC0415 - hashing loads NumPy
+
+    check_folders(out)
+    chosen = checked_assignment(name)
+    out = out or Path(f"{chosen.id}.zip")
+    try:
+        packing.pack(chosen, out)
+    except AssignmentError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except OSError as error:
+        raise FaultError(f"{error.filename or out}: {error.strerror}.", ExitCode.USAGE) from error
+    click.echo(
+        f"wrote {out}, version {packing.version(chosen)}. Students begin with: grader new hw --assignment "
+        f"{out.name}"
+    )
+    return ExitCode.OK
+
+
 @assignment.command("import")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grader.run.options import GradingOptions
 
 SHOWN_IGNORED = 10
-_NOT_WITH_SLURM = {"shard", "gpus"}  # a task has its own part and one GPU
+_NOT_WITH_SLURM = {"shard", "gpus", "regrade"}  # a task has its own part and one GPU
 
 
 def _shard(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int]:
@@ -55,6 +55,12 @@ def _gpus(_context: click.Context, _parameter: click.Parameter, text: str | None
 )
 @click.option("--force", is_flag=True, help="Grade finished submissions again.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this submission; repeatable.")
+@click.option(
+    "--regrade",
+    type=options.INPUT,
+    metavar="CSV",
+    help="Grade only what these lines of submission,reason,by,date ask for, each once.",
+)
 @click.option("--shard", callback=_shard, metavar="I/N", help="Only part I of N, for several machines.")
 @click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), hidden=True)
 @click.option("--slurm", type=click.IntRange(min=1), metavar="TASKS", help="As a Slurm array, a GPU each.")
@@ -70,6 +76,7 @@ def batch(
     gpus: str | None,
     force: bool,
     only: tuple[str, ...],
+    regrade: Path | None,
     shard: tuple[int, int],
     since: datetime | None,
     slurm: int | None,
@@ -111,6 +118,7 @@ def batch(
         only=only,
         shard=batches.Shard(*shard),
         submitted=submitted,
+        regrade=regrade,
     )
     try:
         with progress.shown(sys.stderr) as show:

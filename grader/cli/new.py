@@ -10,18 +10,19 @@ import click
 
 from grader.assignments import marker
 from grader.assignments.assignment import has_id, load
-from grader.assignments.rules import LanguageName
+from grader.assignments.packing import unpack
+from grader.assignments.rules import AssignmentError, LanguageName
 from grader.cli import options
 from grader.cli.arguments import FaultError, load_assignment
 from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
+from grader.records.file_names import HANDOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grader.assignments.assignment import Assignment
 
-HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")  # what a template may call its text
 CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 
 
@@ -35,7 +36,11 @@ CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 )
 def new(folder: Path, assignment: str | None, language: str | None) -> int:
     """Copy the student template of an assignment to a new FOLDER."""
-    chosen = load_assignment(assignment)
+    chosen = (
+        _unpacked(Path(assignment))
+        if assignment and assignment.endswith(".zip")
+        else load_assignment(assignment)
+    )
     language = language or chosen.rules.every_language[0]
     template = chosen.template_in(language)
     if language not in chosen.rules.every_language or not template.is_dir():
@@ -65,6 +70,16 @@ def new(folder: Path, assignment: str | None, language: str | None) -> int:
     option = "" if has_id(chosen) else f" --assignment {chosen.folder}"
     click.echo(f"{read} your kernels, then: grader grade {folder}{option}")
     return ExitCode.OK
+
+
+def _unpacked(package: Path) -> Assignment:
+    """The assignment of a package, which is known by its id from then on."""
+    try:
+        return unpack(package)
+    except AssignmentError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except OSError as error:
+        raise FaultError(f"{error.filename or package}: {error.strerror}.", ExitCode.USAGE) from error
 
 
 def handouts(folder: Path) -> list[Path]:

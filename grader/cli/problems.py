@@ -14,6 +14,7 @@ from grader.cli import options
 from grader.cli.arguments import FaultError, checked_assignment, load_assignment, write_json
 from grader.cli.options import FILE
 from grader.processes.imports import importing
+from grader.records.demands import bound
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
         targets = "".join(f", {name} {target:g}x" for name, target in problem.language_targets.items())
         steps = "".join(f", {step.points:g} points at {step.at:g}x" for step in problem.steps)
         demands = "".join(
-            f", {demand.points:g} points for {demand.measure} of at most {demand.most:g}"
+            f", {f'{demand.points:g} points for ' if demand.points else ''}{demand.measure} of "
+            f"{bound(demand.most, demand.least)}{', which is required' if demand.required else ''}"
             for demand in problem.demands
         )
         table.add_row(

@@ -37,14 +37,26 @@ if TYPE_CHECKING:
 )
 @click.option("--column", metavar="TITLE", help="Which assignment of EXPORT.csv, if it has several.")
 @click.option("--moodle", type=FILE, metavar="FILE", help="Write grades for Moodle's CSV import to FILE.")
-@click.option("--roster", type=INPUT, metavar="CSV", help="An export of Moodle with its users, for --moodle.")
+@click.option("--roster", type=INPUT, metavar="CSV", help="An export of Moodle with its users.")
+@click.option(
+    "--feedback-zip",
+    "feedback",
+    type=FILE,
+    metavar="FILE",
+    help="Write the pages of students to FILE, as Moodle and Canvas take feedback in bulk.",
+)
 @click.option("--scale", is_flag=True, help="Scale scores to the points of that column, or that roster's.")
 @click.option("--aliases", type=INPUT, metavar="CSV", help="Lines of SUBMISSION,ALIAS for the speed board.")
 @click.option(
     "--leaderboard", type=FILE, metavar="FILE", help="Write a page of speeds by alias, of those in --aliases."
 )
 @click.option("--jplag", type=FOLDER, metavar="OUT", help="Write sources that JPlag compares to OUT.")
-@click.option("--submissions", type=FOLDER, metavar="FOLDER", help="What was graded, for --jplag.")
+@click.option(
+    "--submissions",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="What was graded, for --jplag, or for the names of Canvas in --feedback-zip.",
+)
 @click.option("--appeal", is_flag=True, help="Only decide the speeds again, from the raw times.")
 @options.staff
 @options.submitted
@@ -58,6 +70,7 @@ def report(
     column: str | None,
     moodle: Path | None,
     roster: Path | None,
+    feedback: Path | None,
     scale: bool,
     aliases: Path | None,
     leaderboard: Path | None,
@@ -84,7 +97,7 @@ def report(
         )
     if (path / RECORD).is_file():
         path /= RECORD
-    check_folders(junit_path, gradescope_path, moodle, leaderboard)
+    check_folders(junit_path, gradescope_path, moodle, leaderboard, feedback)
     try:
         records, damaged = read_records(path)
     except RecordError as error:
@@ -114,6 +127,7 @@ def report(
         scale=scale,
         aliases=aliases,
         leaderboard=leaderboard,
+        feedback=feedback,
         jplag=jplag,
         submissions=submissions,
     )
@@ -132,7 +146,7 @@ def _settled(
 ) -> Settled:
     """The records of a batch after lateness, of several of a student the one that counts; one as it is."""
     with importing():
-        from grader.batch import by_hand, handed_in, teams  # noqa: PLC0415
+        from grader.batch import by_hand, handed_in, regrade, teams  # noqa: PLC0415
         from grader.batch.tables import TableError  # noqa: PLC0415
 
     if table is not None and (assignment is None or path.is_file()):
@@ -143,13 +157,13 @@ def _settled(
     if path.is_file():
         return handed_in.Settled(results)
     try:
-        points, groups = by_hand.read(path), teams.read(path)
+        points, groups, regraded = by_hand.read(path), teams.read(path), regrade.read(path)
         for reason in points.unknown(results):
             click.echo(reason, err=True)
         if assignment is None:
-            return handed_in.settled(results, handed_in.kept(path), points, groups)
+            return handed_in.settled(results, handed_in.kept(path), points, groups, regraded)
         times = handed_in.renew(path, load_assignment(assignment).rules, table)
-        return handed_in.settled(results, times, points, groups)
+        return handed_in.settled(results, times, points, groups, regraded)
     except TableError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except RecordError as error:

@@ -35,13 +35,15 @@ def _named(finding: Finding, arguments: dict[str, ArrayArgument], nulls: list[st
     argument = arguments.get(str(values.get("array", "")))
     if argument is None:
         return finding
-    more: dict[str, int | str] = {"shape": str(list(argument.shape)), "dtype": argument.dtype}
-    width = DTYPES[argument.dtype].itemsize
+    shape, dtype, width = argument.shape, argument.dtype, DTYPES[argument.dtype].itemsize
+    if argument.struct:
+        shape, dtype, width = argument.shape[:-1], argument.struct, argument.shape[-1]
+    more: dict[str, int | str] = {"shape": str(list(shape)), "dtype": dtype}
     byte, distance = values.get("byte"), values.get("distance")
     if isinstance(byte, int):
         more["index"] = byte // width
-    elif isinstance(distance, int) and finding.reason == "behind" and len(argument.shape) > 1:
-        columns = argument.shape[-1]
+    elif isinstance(distance, int) and finding.reason == "behind" and len(shape) > 1:
+        columns = shape[-1]
         element = (layout.data_bytes(argument) + distance) // width
         more |= {"row": element // max(columns, 1), "column": element % max(columns, 1)}
         if not in_triton(finding):  # programs in Triton have masks

@@ -64,7 +64,8 @@ class Status(StrEnum):
 class ArrayArgument:
     """An array passed by pointer; ``data`` is None for a null pointer and for an output (poisoned memory).
 
-    ``constant``: whether the function may only read it.
+    ``constant``: whether the function may only read it; ``struct``: of the bytes of an array of structs, what
+    C++ calls these, of which each is the last axis.
     """
 
     name: str
@@ -73,11 +74,12 @@ class ArrayArgument:
     data: NDArray[np.generic] | None
     null: bool = False
     constant: bool = False
+    struct: str = ""
 
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A value; ``ctype`` is that of a ``ScalarParameter``."""
+    """A value; ``ctype`` is that of a ``ScalarParameter``, or ``STRUCT``."""
 
     name: str
     ctype: str
@@ -249,7 +251,7 @@ class Answer:
     files: Mapping[str, bytes] = field(default_factory=dict)  # that a program wrote, with what it printed
     exit_code: int = 0  # of a program
     seconds: float = 0.0  # from the start of its process to its end, where it ended by itself
-    kernels: int | None = None  # that a program launched; None where that is not known
+    kernels: int | None = None  # launches that it made; None where that is not known
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them
     on_one_stream: bool = False  # all of its work, none of which meets the host: late streams change nothing

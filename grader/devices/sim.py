@@ -182,7 +182,7 @@ class SimSession:
                 progress_budget=self._budget.progress(call),
             )
             self._simulator.configure(options)
-            crossings = self._simulator.statistics().crossings
+            before = self._simulator.statistics()
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
             answer = replace(answer, findings=arrays.named(answer.findings, call))
             if answer.usable:
@@ -191,7 +191,8 @@ class SimSession:
                 answer = replace(
                     answer,
                     findings=(*answer.findings, *leaks),
-                    on_one_stream=statistics.crossings == crossings,
+                    on_one_stream=statistics.crossings == before.crossings,
+                    kernels=statistics.launches - before.launches,
                 )
         except (MachineError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))

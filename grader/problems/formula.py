@@ -49,6 +49,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,10 +75,14 @@ from grader.problems.problem import (
     ScalarParameter,
     Space,
     StreamParameter,
+    StructParameter,
+    arrays_of,
     fitted,
+    scalars_of,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
 from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
+from grader.problems.structs import flat, grouped, struct
 from grader.problems.tracing import traced
 
 if TYPE_CHECKING:
@@ -88,6 +93,7 @@ if TYPE_CHECKING:
 
     from grader.problems.operations import Operation
     from grader.problems.problem import Checker, Parameter, Slices
+    from grader.problems.structs import Struct
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
     Sizes = Mapping[str, int]
@@ -99,7 +105,7 @@ FEW = 6  # places along a size of an example
 SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
-_PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
+_PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)(?:\s*(\*)\s*|\s+)(\w+)\s*")
 _CONTENTS = (Content, Number, int, float, np.number)
 _CTYPES = {
     **dict.fromkeys(("int", "int32_t", "unsigned int", "unsigned", "uint32_t"), "int"),
@@ -121,6 +127,8 @@ def problem(
     formula: Formula | None = None,
     check: Checker | None = None,
     outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
+    free: Sequence[str] = (),
+    structs: Mapping[str, object] = MappingProxyType({}),
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -144,6 +152,11 @@ def problem(
         check: what is wrong with the outputs of a case; see ``checking.py``.
         outputs: from the sizes, arrays and scalars that it names to the shape of each output that the formula
             does not return and ``inputs`` does not have.
+        free: arrays in which the launcher may leave anything: a workspace, whose shape ``outputs`` says, or
+            an input that may be used up.
+        structs: by the names that the launcher has for them, structured types of NumPy or ``ctypes``.
+            ``inputs`` has contents of their fields in a dictionary, and a formula gets and returns these as
+            attributes of one object.
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
@@ -155,7 +168,8 @@ def problem(
     Raises:
         FormulaError: the parts do not fit together.
     """
-    entry_point, parameters = _parsed(launcher)
+    known = {name: struct(name, described) for name, described in structs.items()}
+    entry_point, parameters = _parsed(launcher, known)
     return of_parameters(
         parameters,
         id=id,
@@ -164,6 +178,7 @@ def problem(
         formula=formula,
         check=check,
         outputs=outputs,
+        free=free,
         inputs=inputs,
         sizes=sizes,
         timing=timing,
@@ -186,6 +201,7 @@ def of_parameters(
     formula: Formula | None = None,
     check: Checker | None = None,
     outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
+    free: Sequence[str] = (),
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
@@ -207,6 +223,12 @@ def of_parameters(
             )
     if all(limits.at_most for limits in sizes.values()) and sizes:
         raise FormulaError("each size is at most another one: one of them has to be free")
+    passed = [parameter.name for parameter in parameters if isinstance(parameter, StructParameter)]
+    if passed and timing:
+        raise FormulaError(
+            f"timing is for launchers on arrays: the speed of one that takes structs, as {passed[0]} is, "
+            "cannot be measured. Leave timing out"
+        )
     if formula is None and check is None:
         raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     parts = _Parts(
@@ -221,6 +243,8 @@ def of_parameters(
         tuple(without),
         most,
         budget or _budget(most),
+        timed=bool(timing),
+        free=tuple(free),
     )
     problem = KernelProblem(
         id=id,
@@ -238,6 +262,8 @@ def of_parameters(
     if check is not None:  # looks at all outputs together, and at all of each
         wide = "" if formula else "the assignment's checker says what is right"
         return replace(problem, checker=check, wide=wide)
+    if passed:  # the baseline's kernels take arrays
+        return problem
     return replace(
         problem,
         unfused=parts.unfused,
@@ -317,24 +343,43 @@ class _Parts:
     without: tuple[str, ...]
     most: int
     budget: Budget
+    timed: bool
+    free: tuple[str, ...]
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The launcher's parameters; an array that is written is an output, or in place."""
         arguments, parameters = self.contents_of(self.least), []
+        known: list[str] = []
         for parameter in self.signature:
-            if isinstance(parameter, ArrayParameter):
-                if parameter.role is Role.OUTPUT and parameter.name in arguments:
-                    parameter = ArrayParameter(parameter.name, Role.INOUT, parameter.dtype)  # noqa: PLW2901
-                elif parameter.role is Role.INPUT and parameter.name not in arguments:
-                    raise FormulaError(f"inputs has no content for {parameter.name}")
-            elif isinstance(parameter, ScalarParameter) and parameter.name not in {*arguments, *self.sizes}:
-                raise FormulaError(f"{parameter.name} is no size, and inputs has no value for it")
+            scalars = scalars_of([parameter])
+            if isinstance(parameter, ArrayParameter | StructParameter) and not scalars:
+                names = [array.name for array in arrays_of([parameter])]
+                if parameter.role is Role.OUTPUT and arguments.keys() & names:
+                    parameter = replace(parameter, role=Role.INOUT)  # noqa: PLW2901
+                if isinstance(parameter, ArrayParameter) and parameter.name in self.free:
+                    parameter = self.freed(parameter)  # noqa: PLW2901
+                missing = [name for name in names if name not in arguments]
+                if parameter.role is not Role.OUTPUT and missing:
+                    raise FormulaError(f"inputs has no content for {missing[0]}")
+                known += names
+            for scalar in scalars:
+                if scalar.name not in {*arguments, *self.sizes}:
+                    raise FormulaError(f"{scalar.name} is no size, and inputs has no value for it")
+                known.append(scalar.name)
             parameters.append(parameter)
-        unknown = arguments.keys() - {parameter.name for parameter in self.signature}
+        if strange := [name for name in self.free if name not in known]:
+            raise FormulaError(f"free has {strange[0]}, which is no array of the launcher")
+        unknown = arguments.keys() - {*known}
         if unknown:
             raise FormulaError(f"the launcher has no parameter {' and no '.join(sorted(unknown))}")
         return tuple(parameters)
+
+    def freed(self, array: ArrayParameter) -> ArrayParameter:
+        """An array in which the launcher may leave anything."""
+        if array.role is Role.INPUT:
+            raise FormulaError(f"{array.name} is const, and so not free: write it without const")
+        return replace(array, free=True)
 
     @cached_property
     def least(self) -> Sizes:
@@ -372,7 +417,7 @@ class _Parts:
                 f"{', '.join(self.sizes)}"
             )
         with explained("inputs", sizes):
-            contents = self.contents(**{name: size for name, size in sizes.items() if name in named})
+            contents = flat(self.contents(**{name: size for name, size in sizes.items() if name in named}))
         if strange := [name for name, value in contents.items() if not isinstance(value, _CONTENTS)]:
             raise FormulaError(
                 f"inputs has for {strange[0]} neither a content, as real(n), nor a number: see "
@@ -382,20 +427,25 @@ class _Parts:
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
-        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ArrayParameter))
+        return arrays_of(self.parameters)
 
     @property
     def scalar_parameters(self) -> tuple[ScalarParameter, ...]:
-        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ScalarParameter))
+        return scalars_of(self.parameters)
 
     @property
     def outputs(self) -> tuple[ArrayParameter, ...]:
         return tuple(array for array in self.arrays if array.role is not Role.INPUT)
 
+    @property
+    def asked(self) -> tuple[ArrayParameter, ...]:
+        """The outputs in which a launcher may not leave anything."""
+        return tuple(output for output in self.outputs if not output.free)
+
     @cached_property
     def unit(self) -> float:
         """The roundoff of a right kernel's arithmetic: double where an output is."""
-        double = any(output.dtype == "float64" for output in self.outputs)
+        double = any(output.dtype == "float64" for output in self.asked)
         return bounds.PRECISIONS["float64" if double else "float32"].unit
 
     @cached_property
@@ -523,6 +573,9 @@ class _Parts:
                     f"{array.name} holds {array.vector}, and its shape is {shapes[array.name]}: the last "
                     f"axis is that of their {lanes} numbers, as in real(n, {lanes})"
                 )
+        for parameter in self.parameters:
+            if isinstance(parameter, StructParameter):
+                _check_fields(parameter, shapes)
         return shapes
 
     def shapes_as_written(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
@@ -553,7 +606,7 @@ class _Parts:
         return cache(lambda sizes: self._returned_of(dict(sizes)))
 
     def _returned_of(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
-        if self.formula is None or all(array.role is Role.INOUT for array in self.outputs):
+        if self.formula is None or all(array.role is Role.INOUT for array in self.asked):
             return {}
         with torch.device("meta"):
             results = self.called(self.formula, self.empty(sizes))
@@ -647,6 +700,7 @@ class _Parts:
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
+        arguments = grouped(arguments)
         parameters = inspect.signature(formula).parameters
         missing = [
             name
@@ -657,17 +711,23 @@ class _Parts:
             raise FormulaError(f"the formula asks for {missing[0]}, which is no input, scalar or size")
         with explained("the formula", {name: arguments[name] for name in self.sizes if name in arguments}):
             result = formula(**{name: arguments[name] for name in parameters if name in arguments})
-        names = [output.name for output in self.outputs]
+        names = [output.name for output in self.asked]
         if isinstance(result, Mapping):
-            outputs = dict(result)
+            outputs = flat(result)
         else:
             in_order = (result,) if isinstance(result, torch.Tensor) else result
             outputs = dict(zip(names, in_order, strict=False))
         some = isinstance(result, Mapping) and self.check is not None
-        if not (set(outputs) <= set(names) if some else set(outputs) == set(names)):
+        # A field in place that the formula does not return stays as it is.
+        needed = [] if some else [output.name for output in self.asked if not self.is_kept(output)]
+        if not set(needed) <= set(outputs) <= set(names):
             expected = ", ".join(names)
             raise FormulaError(f"the formula returns {', '.join(outputs)}; the outputs are {expected}")
         return outputs
+
+    def is_kept(self, output: ArrayParameter) -> bool:
+        """Whether an output is a field of a struct in place, of which a launcher may change others alone."""
+        return output.role is Role.INOUT and "." in output.name
 
     @cached_property
     def example(
@@ -789,22 +849,38 @@ class _Parts:
         return wide
 
     def minimal_bytes(self, case: Case) -> int:
-        """Every input read and every output written once."""
+        """Every input read and every output written once, and nothing of what is free afterwards written."""
         shapes = self.shapes(case.sizes)
         return sum(
-            prod(shapes[array.name]) * DTYPES[array.dtype].itemsize * (2 if array.role is Role.INOUT else 1)
+            prod(shapes[array.name])
+            * DTYPES[array.dtype].itemsize
+            * ((array.role is not Role.OUTPUT) + (array.role is not Role.INPUT and not array.free))
             for array in self.arrays
         )
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
-        """The baseline's program: one kernel for each operation of the formula."""
+        """The baseline's program: one kernel for each operation of the formula.
+
+        Where some operation has none, and nothing is timed, there is no baseline.
+        """
         assert self.formula is not None
         drawn = self.scalars(self.contents_of(case.sizes), case)
         arguments = {**self.empty(case.sizes), **drawn}
+        if any(output.dtype in {"float32", "float64"} for output in self.asked):  # halves are only read
+            arguments |= {
+                name: value.float()
+                for name, value in arguments.items()
+                if isinstance(value, torch.Tensor) and value.dtype in {torch.float16, torch.bfloat16}
+            }
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {array.name: array.dtype for array in self.arrays}
-        outputs = {output.name: output.dtype for output in self.outputs}
-        return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
+        outputs = {output.name: output.dtype for output in self.asked}
+        try:
+            return traced(partial(self.called, self.formula, arguments), arrays, outputs, types)
+        except FormulaError:
+            if self.timed:
+                raise
+            return ()
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""
@@ -871,21 +947,54 @@ def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
     return Candidate(expected, np.where(finite, allowed, 0.0))
 
 
-def _parsed(launcher: str) -> tuple[str, tuple[Parameter, ...]]:
+def _check_fields(parameter: StructParameter, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse fields of which some are in more structs than others, or of other shapes than theirs."""
+    leads = set()
+    for field, array in zip(parameter.struct.fields, parameter.arrays, strict=False):
+        shape = shapes[array.name]
+        lead = shape[: len(shape) - len(field.shape)]
+        leads.add(lead)
+        if (*lead, *field.shape) != shape or len(leads) > 1:
+            axes = "".join(f", {length}" for length in field.shape)
+            raise FormulaError(
+                f"{array.name} has the shape {shape}: all fields of {parameter.struct.name} need that of the "
+                f"array of structs, then their own, as in real(n{axes})"
+            )
+
+
+def _of_structs(name: str, struct: Struct, role: Role | None) -> StructParameter:
+    if role is None:
+        strange = [
+            field.name
+            for field in struct.fields
+            if field.shape or "." in field.name or DTYPES[field.dtype].storage.kind not in "iuf"
+        ] + [field.name for field in struct.fields if field.dtype in {"float16", "bfloat16"}]
+        if strange:
+            raise FormulaError(
+                f"{name}: {strange[0]} of {struct.name} is no float, double, bool or integer, and a struct "
+                "that is passed by value holds nothing else"
+            )
+    return StructParameter(name, struct, role)
+
+
+def _parsed(launcher: str, structs: Mapping[str, Struct]) -> tuple[str, tuple[Parameter, ...]]:
     """Name and parameters of a launcher's declaration."""
     match = _LAUNCHER.fullmatch(launcher)
     if match is None:
         raise FormulaError(f"this is no launcher: {launcher!r}")
-    return match[1], tuple(_parameter(text) for text in match[2].split(","))
+    return match[1], tuple(_parameter(text, structs) for text in match[2].split(","))
 
 
-def _parameter(text: str) -> Parameter:
+def _parameter(text: str, structs: Mapping[str, Struct]) -> Parameter:
     match = _PARAMETER.fullmatch(text)
     if match is None:
         raise FormulaError(f"this is no parameter of a launcher: {text.strip()!r}")
     const, ctype, pointer, name = match.groups()
     if ctype == "cudaStream_t":
         return StreamParameter(name)
+    ctype = ctype.removeprefix("struct ")
+    if ctype in structs:
+        return _of_structs(name, structs[ctype], (Role.INPUT if const else Role.OUTPUT) if pointer else None)
     if not pointer:
         if ctype not in _CTYPES:
             raise FormulaError(f"{name}: a scalar is {', '.join(_CTYPES)}, not {ctype}")
@@ -898,4 +1007,6 @@ def _parameter(text: str) -> Parameter:
         if ctype in known.spellings:
             return ArrayParameter(name, role, known.name)
     known_types = ", ".join([*(known.spellings[0] for known in DTYPES.values()), "float4 and its like"])
-    raise FormulaError(f"{name}: no array has elements of type {ctype}; there are {known_types}")
+    raise FormulaError(
+        f"{name}: no array has elements of type {ctype}; there are {known_types}, and the names in structs="
+    )

@@ -19,16 +19,19 @@ import numpy as np
 from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from grader.problems.checking import Wrong
     from grader.problems.operations import Operation
+    from grader.problems.structs import Struct
 
 MEMORY_GROUP = "memory and concurrency"
 """The case group that findings of the checkers decide; it holds no cases of its own."""
+STRUCT = "struct"
+"""Stands for the type of a scalar that is a struct, passed by value."""
 ANY_TYPE = "T"
 """The element type of arrays of which each case says the type; see ``several_types``."""
 
@@ -53,6 +56,7 @@ class ArrayParameter:
             axis; "" for single elements.
         optional: whether a launcher may lack it, as no formula needs it.
         other_names: further names that launchers give it.
+        free: whether the launcher may leave anything in it: it is a workspace, or an input that is used up.
     """
 
     name: str
@@ -61,6 +65,7 @@ class ArrayParameter:
     optional: bool = False
     other_names: tuple[str, ...] = ()
     vector: str = ""
+    free: bool = False
 
     @property
     def spelling(self) -> str:
@@ -87,8 +92,68 @@ class StreamParameter:
     name: str
 
 
-Parameter = ArrayParameter | ScalarParameter | StreamParameter
-Scalar = int | bool | float | tuple[int, ...]
+@dataclass(frozen=True)
+class StructParameter:
+    """A pointer to structs, or a struct that is passed by value.
+
+    Inputs and outputs hold its fields by their names behind its own, such as ``bodies.mass``.
+
+    Attributes:
+        name: of the parameter.
+        struct: what it points to, or is.
+        role: what the launcher may do with an array; None of a struct that is passed by value.
+    """
+
+    name: str
+    struct: Struct
+    role: Role | None
+
+    @property
+    def arrays(self) -> tuple[ArrayParameter, ...]:
+        """The fields of an array of structs, as arrays of their own."""
+        if self.role is None:
+            return ()
+        return tuple(
+            ArrayParameter(f"{self.name}.{field.name}", self.role, field.dtype)
+            for field in self.struct.fields
+        )
+
+    @property
+    def scalars(self) -> tuple[ScalarParameter, ...]:
+        """The fields of a struct that is passed by value, as numbers of their own."""
+        if self.role is not None:
+            return ()
+        return tuple(
+            ScalarParameter(f"{self.name}.{field.name}", DTYPES[field.dtype].arithmetic)
+            for field in self.struct.fields
+        )
+
+
+Parameter = ArrayParameter | ScalarParameter | StreamParameter | StructParameter
+Scalar = int | bool | float | tuple[int, ...] | tuple[tuple[str, int | bool | float], ...]
+"""What is passed by value: a number, integers that the host reads, or a struct's fields, type and number."""
+
+
+def arrays_of(parameters: Iterable[Parameter]) -> tuple[ArrayParameter, ...]:
+    """The arrays among ``parameters``, and those that the fields of structs are, in order."""
+    arrays: list[ArrayParameter] = []
+    for parameter in parameters:
+        if isinstance(parameter, ArrayParameter):
+            arrays.append(parameter)
+        elif isinstance(parameter, StructParameter):
+            arrays += parameter.arrays
+    return tuple(arrays)
+
+
+def scalars_of(parameters: Iterable[Parameter]) -> tuple[ScalarParameter, ...]:
+    """The numbers among ``parameters``, and those in structs that are passed by value, in order."""
+    scalars: list[ScalarParameter] = []
+    for parameter in parameters:
+        if isinstance(parameter, ScalarParameter):
+            scalars.append(parameter)
+        elif isinstance(parameter, StructParameter):
+            scalars += parameter.scalars
+    return tuple(scalars)
 
 
 @dataclass(frozen=True)
@@ -429,6 +494,11 @@ class Problem:
         """The role of each array that a launcher takes; empty where arrays have no roles."""
         return {}
 
+    @property
+    def free(self) -> frozenset[str]:
+        """The arrays in which a launcher may leave anything."""
+        return frozenset()
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelProblem(Problem):
@@ -482,13 +552,23 @@ class KernelProblem(Problem):
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
-        """Its array parameters in order."""
-        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ArrayParameter))
+        """Its array parameters in order; of an array of structs, each field."""
+        return arrays_of(self.parameters)
+
+    @property
+    def structs(self) -> tuple[StructParameter, ...]:
+        """Its parameters that are structs, or point to them, in order."""
+        return tuple(parameter for parameter in self.parameters if isinstance(parameter, StructParameter))
 
     @property
     def roles(self) -> Mapping[str, Role]:
         """The role of each array that the launcher takes."""
         return {array.name: array.role for array in self.arrays}
+
+    @property
+    def free(self) -> frozenset[str]:
+        """The arrays in which the launcher may leave anything."""
+        return frozenset(array.name for array in self.arrays if array.free)
 
 
 def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProblem:

@@ -171,6 +171,7 @@ class LineCount:
     minimal_wavefronts: int
     barriers: int
     undefined_lanes: int  # that a shuffle gave what no lane of its mask has
+    atomics: int  # of lanes
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from grader.records.coverage import Side, Way
+from grader.records.demands import MEASURES, DemandMeasure, bound, figure
 from grader.records.diagnosis import Diagnosis, in_words
 from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
@@ -398,24 +399,24 @@ class PerformanceResult(_Part):
 class DemandResult(_Part):
     """What the assignment asks for beside right results and speed."""
 
-    measure: Literal["code", "spread"] = Field(
-        description="code: machine code over the reference's; spread: the largest over the smallest speedup"
-    )
+    measure: DemandMeasure = Field(description="what is counted or compared")
     verdict: Verdict
-    most: Number = Field(description="the largest value that earns the points")
+    most: Number | None = Field(default=None, description="the largest value that is right")
+    least: Number | None = Field(
+        default=None, description="the smallest value that is right, if there is no most"
+    )
     points: Number = Field(description="that it earns, once every case is right")
+    required: bool = Field(default=False, description="whether the problem earns nothing where it is not met")
     found: Number | None = None
-    message: str = Field(default="", description="why nothing was found")
+    message: str = Field(default="", description="why nothing was found, or where")
 
     @property
     def said(self) -> str:
         """What was found, in one line."""
-        words = {
-            "code": "bytes of machine code over the reference's",
-            "spread": "largest over smallest speedup",
-        }
-        measured = self.message if self.found is None else f"{self.found:.2f}, of at most {self.most:g}"
-        return f"{words[self.measure]}: {measured}"
+        asked = f"{bound(self.most, self.least)}{', or the problem earns nothing' if self.required else ''}"
+        where = f" ({self.message})" if self.message else ""
+        found = None if self.found is None else f"{figure(self.measure, self.found)}{where}, of {asked}"
+        return f"{MEASURES[self.measure].words}: {found or self.message}"
 
 
 class HintRecord(_Part):
@@ -524,7 +525,12 @@ def write(record: Record, path: Path) -> None:
 
 
 def write_text(text: str, path: Path) -> None:
-    """Replace ``path`` by ``text`` in one step, or write there if it is no file: a device, a pipe.
+    """Replace ``path`` by ``text``; see ``write_bytes``."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """Replace ``path`` by ``content`` in one step, or write there if it is no file: a device, a pipe.
 
     Raises:
         RecordError: the folder is missing or read-only, or the disk is full.
@@ -532,14 +538,12 @@ def write_text(text: str, path: Path) -> None:
     temporary: str | None = None
     try:
         if path.exists() and not path.is_file():  # /dev/stdout is a link to no path if it is a pipe
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
             return
         path = path.resolve()  # what a link leads to, not the link
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = file.name
-            file.write(text)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o644)

@@ -13,6 +13,7 @@ from math import inf
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from grader.records.demands import MEASURES, bound, figure
 from grader.records.diagnosis import NO_CAUSE, Certainty
 from grader.records.findings import KINDS, STREAMS, UNWRITTEN, in_triton, parting
 from grader.records.sentences import advice, fault_key, names
@@ -39,13 +40,10 @@ if TYPE_CHECKING:
         Value,
     )
 
+_OR_NOTHING = ", without which the problem earns nothing"
 TOO_SLOW = "Right, but too slow"
 _BEGIN = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
 _AS_BEFORE = "the output still holds what was there before"
-_DEMANDS = {
-    "code": ("Right, but the code is too large", "It has {} times the reference's bytes of machine code"),
-    "spread": ("Right, but much slower in some cases", "The largest speedup is {} times the smallest"),
-}
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
 _STANDARD = re.compile(r"-std=c\+\+(?P<year>\d+)")
@@ -539,8 +537,13 @@ def _demands(problem: ProblemResult) -> Iterator[Fix]:
     """What else the assignment asks for and was not met."""
     for demand in problem.demands:
         if demand.verdict is Verdict.FAIL and demand.found is not None:
-            fault, do = _DEMANDS[demand.measure]
-            yield Fix(fault, f"{do.format(f'{demand.found:.2f}')}, of at most {demand.most:g}.")
+            measure = MEASURES[demand.measure]
+            observation = measure.observation.format(figure(demand.measure, demand.found))
+            where = f" ({demand.message})" if demand.message else ""
+            asked = f"{bound(demand.most, demand.least)}{_OR_NOTHING if demand.required else ''}"
+            right = problem.correctness.verdict is Verdict.PASS
+            fault = f"Right, but {measure.fault}" if right else measure.fault.capitalize()
+            yield Fix(fault, f"{observation}{where}, of {asked}.")
 
 
 def _quoted(location: str, text: str) -> str:

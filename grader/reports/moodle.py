@@ -59,6 +59,8 @@ class _User:
     username: str = ""
     email: str = ""
     idnumber: str = ""
+    name: str = ""
+    participant: str = ""
     keys: frozenset[str] = frozenset()
     maximum: float | None = None
 
@@ -120,6 +122,22 @@ def grades(
     return Grades(text.getvalue(), tuple(notices))
 
 
+def participant(name: str, roster: str | None = None) -> tuple[str, str] | None:
+    """Full name and number of the participant whose submission is called ``name``; None if neither is known.
+
+    The name of a downloaded folder has both. Otherwise ``roster``, the grading worksheet, has them.
+
+    Raises:
+        RosterError: the roster has no known column.
+    """
+    if match := _FOLDER.fullmatch(name):
+        return match["name"], match["participant"]
+    matches = [] if roster is None else _matching(name, _users(roster))
+    if len(matches) == 1 and matches[0].participant:
+        return matches[0].name or name, matches[0].participant
+    return None
+
+
 def _users(roster: str) -> list[_User]:
     reader = csv.reader(io.StringIO(roster.removeprefix("\ufeff"), newline=""))
     names = [_HEADERS.get(title.strip().casefold(), "") for title in next(reader, [])]
@@ -142,6 +160,8 @@ def _user(row: Mapping[str, str]) -> _User:
         row.get("username", ""),
         row.get("email", ""),
         row.get("idnumber", ""),
+        name.strip(),
+        participant,
         frozenset(keys - {""}),
         _number(row.get("maximum", "")),
     )

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.processes import leftovers
-from grader.records.record import write_text
-from grader.reports import canvas, gradescope, junit, moodle, similarity
+from grader.records.record import write_bytes, write_text
+from grader.reports import canvas, feedback, gradescope, junit, moodle, similarity
 from grader.reports.escaping import line
 from grader.reports.folder import INDEX, REPORT, write_pages
 from grader.reports.pages import leaderboard_page, submission_page
 from grader.reports.views import view
-from grader.submissions.discovery import discover
+from grader.submissions.discovery import discover, parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -27,11 +27,15 @@ CANVAS = "canvas.csv"
 ALIASES_TITLE = "submission"  # title of the first column, if the file has titles
 _SERVES = {
     "column": ("canvas",),
-    "roster": ("moodle",),
-    "submissions": ("jplag",),
+    "roster": ("moodle", "feedback"),
+    "submissions": ("jplag", "feedback"),
     "scale": ("canvas", "moodle"),
 }
 """Options that need another option, and which ones do."""
+
+
+_OPTIONS = {"feedback": "feedback-zip"}
+"""What the option for a report is called, where its name is longer."""
 
 
 class RequestError(Exception):
@@ -60,8 +64,9 @@ class ReportRequest:
         roster: an export from Moodle with its users.
         aliases: a file with a submission and an alias on each line.
         leaderboard: file for the page of speeds by alias.
+        feedback: file to write, an archive of the students' pages.
         jplag: folder for the sources, which are taken from ``submissions``.
-        submissions: the folder that was graded.
+        submissions: the folder that was graded, for ``jplag`` and for the numbers of Canvas in ``feedback``.
     """
 
     records: Mapping[str, Record]
@@ -81,6 +86,7 @@ class ReportRequest:
     roster: Path | None = None
     aliases: Path | None = None
     leaderboard: Path | None = None
+    feedback: Path | None = None
     jplag: Path | None = None
     submissions: Path | None = None
 
@@ -106,7 +112,7 @@ class ReportRequest:
     @property
     def names_none(self) -> bool:
         """Whether no report is requested by name."""
-        named = ("html", "junit", "gradescope", "canvas", "moodle", "leaderboard", "jplag")
+        named = ("html", "junit", "gradescope", "canvas", "moodle", "leaderboard", "feedback", "jplag")
         return not any(getattr(self, report) for report in named)
 
 
@@ -163,13 +169,55 @@ def _tables(request: ReportRequest) -> Iterator[str]:
             raise RequestError(f"{request.roster or '--moodle'}: {error}") from error
         yield from grades.notices
         yield _written(request.moodle, grades.text)
+    if request.feedback:
+        yield from _feedback(request, request.feedback)
+
+
+def _feedback(request: ReportRequest, out: Path) -> Iterator[str]:
+    """The pages of students, as Moodle and Canvas take them."""
+    shown = {id(record): view(record, staff=False) for record in request.records.values()}
+    pages: dict[str, str | None] = {
+        student: submission_page(shown[id(record)], request.title)
+        for student, record in request.by_student.items()
+    }
+    pages |= dict.fromkeys(request.damaged)
+    try:
+        roster = None if request.roster is None else _read(request.roster)
+        made = feedback.archive(pages, _numbered(request), roster)
+    except moodle.RosterError as error:
+        raise RequestError(f"{request.roster}: {error}") from error
+    yield from made.notices
+    write_bytes(made.archive, out)
+    yield f"wrote {out}"
+
+
+def _numbered(request: ReportRequest) -> dict[str, int]:
+    """The number of an attachment of each student, which in a team may be another one's."""
+    numbers = _attachments(request.submissions)
+    return {
+        student: numbers.get(student) or numbers[name]
+        for name in request.counting
+        for student in request.students.get(name, (name,))
+        if (student in numbers or name in numbers) and feedback.of_canvas(student)
+    }
+
+
+def _attachments(folder: Path | None) -> dict[str, int]:
+    """The number of the newest attachment of each student in what was unpacked of Canvas's download."""
+    if folder is None:
+        return {}
+    try:
+        files = [attachment for path in folder.iterdir() if (attachment := parse(path)) and attachment.number]
+    except OSError as error:
+        raise RequestError(f"{error.filename}: {error.strerror}.") from error
+    return {each.student: each.number for each in sorted(files, key=lambda each: each.number)}
 
 
 def _check(request: ReportRequest) -> None:
     """Reject an option that would have no effect, or would show students what only staff may see."""
     for option, reports in _SERVES.items():
         if getattr(request, option) and not any(getattr(request, report) for report in reports):
-            needed = " or --".join(reports)
+            needed = " or --".join(_OPTIONS.get(report, report) for report in reports)
             raise RequestError(f"--{option} does nothing without --{needed}. Add that option, too.")
     if request.leaderboard and not request.aliases:
         raise RequestError(

@@ -1,10 +1,12 @@
-"""What an assignment asks for beside right results and speed: how large the code is, how even the speed.
+"""What an assignment asks for beside right results and speed: the code, how even the speed, what is counted.
 
 Layer: imports assignments, records, languages and submissions.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.records.record import DemandResult
@@ -13,14 +15,19 @@ from grader.submissions.submission import collect
 from grader.submissions.trees import SubmissionError, UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from grader.assignments.rules import Demand, ProblemPoints
+    from grader.judge.correctness.counted import Counted
     from grader.languages.language import Language
     from grader.problems.problem import Problem
     from grader.records.record import PerformanceResult
 
+NOT_COUNTED = "not counted: no case ran to its end on the simulator"
+_SHOWN = 3  # includes that a message names
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 NO_CODE = "not measured: the machine code here, or that of the reference, is not known"
 
 
@@ -55,31 +62,80 @@ def reference_code(
     return {name: size for name, size in sizes.items() if size is not None}
 
 
-def judged(
-    demand: Demand, submitted: int | None, reference: int | None, performance: PerformanceResult
-) -> DemandResult:
-    """What was found for a demand.
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a submission's answer to a problem.
 
-    Args:
-        demand: of the assignment.
-        submitted: bytes of machine code of the submission's library.
-        reference: those of the reference's.
+    Attributes:
+        code: bytes of machine code of its library.
+        reference_code: those of the reference's.
         performance: the measured speed; where it says nothing, nor does its spread.
+        counted: by the simulator, in all cases.
+        sources: its files, by name.
     """
+
+    code: int | None
+    reference_code: int | None
+    performance: PerformanceResult
+    counted: Counted
+    sources: Mapping[str, bytes]
+
+
+def judged(demand: Demand, facts: Facts) -> DemandResult:
+    """What was found for a demand of the assignment."""
+    verdict, message = Verdict.NOT_MEASURED, ""
     if demand.measure == "code":
-        measured = None if submitted is None or reference is None else submitted / reference
-        message, verdict = "" if measured is not None else NO_CODE, Verdict.NOT_MEASURED
+        known = facts.code is not None and facts.reference_code is not None
+        measured = facts.code / facts.reference_code if known else None  # type: ignore[operator]
+        message = "" if known else NO_CODE
+    elif demand.measure == "spread":
+        speedups = [case.speedup for case in facts.performance.cases if case.speedup is not None]
+        measured = max(speedups) / min(speedups) if speedups else None
+        verdict = facts.performance.verdict
+        message = "" if speedups else facts.performance.message
+    elif demand.measure == "headers":
+        included = list(_included(demand.names, facts.sources))
+        measured, message = float(len(included)), ", ".join(included[:_SHOWN])
     else:
-        speedups = [case.speedup for case in performance.cases if case.speedup is not None]
-        measured, message = (max(speedups) / min(speedups), "") if speedups else (None, performance.message)
-        verdict = performance.verdict
+        measured = _of_counts(demand, facts.counted)
+        message = "" if measured is not None else NOT_COUNTED
     if measured is not None:
-        verdict = Verdict.PASS if measured <= demand.most else Verdict.FAIL
+        met = measured <= demand.most if demand.most is not None else measured >= (demand.least or 0.0)
+        verdict = Verdict.PASS if met else Verdict.FAIL
     return DemandResult(
         measure=demand.measure,
         verdict=verdict,
         most=demand.most,
+        least=demand.least,
         points=demand.points,
+        required=demand.required,
         found=measured,
         message=message,
     )
+
+
+def _of_counts(demand: Demand, counted: Counted) -> float | None:
+    """The figure of a demand that the simulator counts; None where nothing was counted."""
+    if not counted.calls:
+        return None
+    match demand.measure:
+        case "launches":
+            return counted.fewest_launches if demand.most is None else counted.most_launches
+        case "kernels":
+            return len(counted.kernels)
+        case "shared":
+            return counted.shared
+        case "atomics":
+            return counted.atomics
+        case _:
+            return counted.sectors / counted.minimal_sectors if counted.minimal_sectors else None
+
+
+def _included(names: Collection[str], sources: Mapping[str, bytes]) -> Iterator[str]:
+    """Where the sources include a header of one of these names, or one in a folder of such a name."""
+    for file, content in sources.items():
+        text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), content.decode(errors="replace"))
+        for number, line in enumerate(text.splitlines(), 1):
+            header = _INCLUDE.match(line)
+            if header and {header[1], header[1].partition("/")[0]} & set(names):
+                yield f"{file}:{number} {header[1]}"

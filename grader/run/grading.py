@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from grader import __version__
+from grader.assignments.packing import version
 from grader.devices import profile
 from grader.judge.timing import others
 from grader.languages.cache import Cache
@@ -248,6 +249,11 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             files=sorted(submission.files),
             notes=list(submission.notes),
         )
+        if submission.version and submission.version != version(assignment):
+            run.note(
+                f"its folder was made for another version of {assignment.id}, {submission.version}, and this "
+                f"is {version(assignment)}: the student may have seen other results"
+            )
         for entry, problem in wanted:
             if isinstance(problem, ModuleProblem) and problem.tolerance:
                 run.note(_tolerated(entry, problem.tolerance))
@@ -363,9 +369,21 @@ def _build(answers: Iterable[Answered], submission: Submission) -> Mapping[str, 
             name: [entry_point for one in kernels if one.file == name for entry_point in one.entry_points]
             for name in sorted(names)
         }
-        sources = {name: submission.contents(name) for name in entry_points}
+        sources = {name: _asserted(submission.contents(name), name, kernels) for name in entry_points}
         builds |= those[0].language.build(sources, entry_points)
     return builds
+
+
+def _asserted(contents: Mapping[str, bytes], file: str, kernels: Iterable[KernelProblem]) -> dict[str, bytes]:
+    """``contents`` of ``file`` with what the compiler checks of the structs that its launchers take."""
+    structs = {
+        parameter.struct for problem in kernels if problem.file == file for parameter in problem.structs
+    }
+    if not structs:
+        return dict(contents)
+    text = '\n#include <type_traits>\n#include <utility>\n#line 1 "the assignment"'
+    text += "".join(f"\n{struct.assertions}" for struct in sorted(structs, key=lambda struct: struct.name))
+    return {**contents, file: contents[file] + text.encode() + b"\n"}
 
 
 def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: list[Material]) -> None:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from grader.devices.device import Device, Session
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
+    from grader.judge.correctness.counted import Counted
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
     from grader.records.record import CaseResult, GapRecord, GroupResult, UnreachedRecord
@@ -229,7 +230,7 @@ class ProblemJudge:
         problem, entry, sources = answer.problem, answer.entry, self._sources(answer.problem)
         measured = self._measured(answer, judged)
         reasons = [*judged.untrusted, *measured.reasons]
-        asked = self._demands(answer, measured.performance)
+        asked = self._demands(answer, measured.performance, checked.counted)
         score = score_problem(
             entry,
             self.material.assignment.rules.group_points,
@@ -369,13 +370,16 @@ class ProblemJudge:
         self._timed = answer if isinstance(answer, kernel.PreparedKernel) else None
         return measured
 
-    def _demands(self, answer: Prepared, performance: PerformanceResult) -> list[DemandResult]:
+    def _demands(
+        self, answer: Prepared, performance: PerformanceResult, counted: Counted
+    ) -> list[DemandResult]:
         """What was found for what else the assignment asks for."""
         if not answer.entry.demands or not isinstance(answer, kernel.PreparedKernel):
             return []
         own = self.material.language.code_bytes(answer.artefact)
         reference = self.material.reference_code.get(answer.problem.file)
-        return [demands.judged(one, own, reference, performance) for one in answer.entry.demands]
+        facts = demands.Facts(own, reference, performance, counted, self._sources(answer.problem))
+        return [demands.judged(demand, facts) for demand in answer.entry.demands]
 
     def profiled(self, gpu: Gpu) -> list[str]:
         """What Nsight Compute sees of the largest case that was timed; nothing if none was.

@@ -223,7 +223,7 @@ def _declared_arguments(call: Call, stream: str) -> Iterator[str]:
                 passed = f'"{name}", {stream}' if stream else f'"{name}"'
                 yield f"{kind} *{name} = on_device<{kind}>({passed});"
         elif isinstance(argument, ScalarArgument) and argument.ctype == "longs":
-            yield f"const long {argument.name}[] = {{{', '.join(map(str, _tuple(argument.value)))}}};"
+            yield f"const long {argument.name}[] = {{{', '.join(map(str, _numbers(argument.value)))}}};"
 
 
 def _called(call: Call, function: str, streams: Mapping[int, str]) -> list[str]:
@@ -269,12 +269,13 @@ def _python(problem: KernelProblem, call: Call) -> Iterator[str]:
 
 
 def _outputs(problem: KernelProblem, call: Call) -> list[ArrayArgument]:
-    """The arrays that the launcher writes, but for those that are null."""
+    """The arrays that the launcher writes, but for those that are null, or free afterwards."""
     return [
         argument
         for argument in call.arguments
         if isinstance(argument, ArrayArgument)
         and problem.roles[argument.name] is not Role.INPUT
+        and argument.name not in problem.free
         and not argument.null
     ]
 
@@ -305,6 +306,6 @@ def _literal(ctype: str, value: Scalar) -> str:
     return f"{float(value)!r}" if ctype == "double" else f"{value}{'L' * (ctype == 'long')}"
 
 
-def _tuple(value: Scalar) -> tuple[int, ...]:
+def _numbers(value: Scalar) -> list[int]:
     assert isinstance(value, tuple)
-    return value
+    return [number for number in value if isinstance(number, int)]

@@ -93,6 +93,7 @@ def joined(first: Judged, other: Judged) -> Judged:
         findings=findings,
         waived={finding: reason for finding, reason in waived.items() if finding not in findings},
         hints=tuple(hints.values()),
+        counted=first.counted.joined(other.counted),
         printed=first.printed + other.printed,
         summary="" if first.cases else other.summary,
         machine_failed=first.machine_failed or other.machine_failed,

@@ -119,8 +119,10 @@ class _Calls:
 
 
 def is_reproducible(problem: Problem) -> bool:
-    """Whether a program can call what ``problem`` asks for: it is a launcher."""
-    return isinstance(problem, KernelProblem) and not isinstance(problem, ModuleProblem)
+    """Whether a program can call what ``problem`` asks for: it is a launcher, and takes no structs."""
+    return (
+        isinstance(problem, KernelProblem) and not isinstance(problem, ModuleProblem) and not problem.structs
+    )
 
 
 def reproduce(
@@ -152,8 +154,8 @@ def reproduce(
     defined = assignment.problems.get(problem)
     if defined is None or not is_reproducible(defined):
         raise ReproductionError(
-            f"{problem} asks for no launcher, so that no program can call it. Grade the case alone: "
-            "grader grade . --problem ID --case NAME"
+            f"{problem} asks for no launcher on arrays, so that no program can call it. Grade the case "
+            "alone: grader grade . --problem ID --case NAME"
         )
     chosen = next((each for each in defined.cases(seed) if each.name == case), None)
     if chosen is None:

@@ -4,9 +4,9 @@ Case groups share the correctness points as the assignment says; a group earns i
 pass. Where the assignment says so, the outputs divide a group's share, and each earns its part if it is right
 in all cases of the group. Performance points are ``points x min(1, speedup / target)``, or those of the
 fastest step that was reached where the assignment has steps, and none unless every group passed. A demand
-that is met earns its points under the same condition. What the machine could not tell (NOT_MEASURED,
-INFRA_ERROR) is undecided: neither earned nor lost. A problem of which a case reached what the simulator
-lacks does not pass.
+that is met earns its points under the same condition, and where a required one is not met, the problem earns
+nothing. What the machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned nor lost. A
+problem of which a case reached what the simulator lacks does not pass.
 
 Layer: imports assignment, results, verdict and what a speed verdict is decided by.
 """
@@ -188,6 +188,7 @@ def _score(
     """
     shares = _shares(entry.correctness, group_points, tuple(verdicts))
     correctness = worst(verdict for verdict in verdicts.values() if verdict is not Verdict.NOT_MEASURED)
+    refused = any(demand.required and demand.verdict is Verdict.FAIL for demand in demands)
     if lacking and correctness in _EARNING:
         correctness = Verdict.NOT_MEASURED
     if Verdict.UNTRUSTED in {correctness, performance}:
@@ -205,6 +206,8 @@ def _score(
         decided += sum(demand.points for demand in demands if demand.verdict.decided)
     if correctness in _EARNING:
         earned += sum(demand.points for demand in demands if demand.verdict in _EARNING)
+    if refused:
+        earned, decided = 0.0, entry.possible
     return ProblemScore(
         verdict=_overall(correctness, [performance, *(demand.verdict for demand in demands)]),
         correctness=correctness,

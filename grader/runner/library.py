@@ -18,6 +18,20 @@ CTYPES = {
 }
 _LISTS = {"ints": ctypes.c_int, "longs": ctypes.c_longlong}
 """Arrays that the host reads, by kind: what they hold."""
+_FIELDS = {
+    "bool": ctypes.c_bool,
+    "int8": ctypes.c_int8,
+    "int16": ctypes.c_int16,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16,
+    "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+"""What fields of structs are, by the names of element types."""
 NON_BLOCKING = 1  # cudaStreamNonBlocking
 DRIVER = "libcuda.so.1"
 
@@ -120,4 +134,15 @@ def argument(kind: str, value: Any, pointers: list[int], streams: list[int]) -> 
         return ctypes.c_void_p(streams[value])
     if kind in _LISTS:
         return (_LISTS[kind] * len(value))(*value)
+    if kind == "struct":
+        return _struct(value)
     return CTYPES[kind](value)
+
+
+def _struct(fields: list[list[Any]]) -> ctypes.Structure:
+    """A struct with these fields, type and number, which lie where C++ puts them."""
+    described = [(f"field_{number}", _FIELDS[kind]) for number, (kind, _) in enumerate(fields)]
+    made: ctypes.Structure = type("Passed", (ctypes.Structure,), {"_fields_": described})(
+        *(number for _, number in fields)
+    )
+    return made

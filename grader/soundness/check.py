@@ -29,6 +29,7 @@ from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.program import ProgramProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
+from grader.records.file_names import HANDOUTS
 from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from grader.soundness.kernels import RightKernel
     from grader.soundness.mutants import AutomaticMutant
 
-HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")
 """What the text for students may be called, in the template or beside it."""
 
 ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
@@ -246,7 +246,8 @@ def handout(examination: Examination) -> Iterator[Row]:
         speeds = [("target", entry.target)] if entry.performance else []
         speeds += [("step at", step.at) for step in entry.steps]
         speeds += [(f"target in {name}", at) for name, at in entry.language_targets.items()]
-        speeds += [(f"demand of {demand.measure}", demand.most) for demand in entry.demands]
+        bounds = ((demand.measure, demand.least or demand.most or 0.0) for demand in entry.demands)
+        speeds += [(f"demand of {measure}", at) for measure, at in bounds]
         missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]
     summary = f"does not name {', '.join(missing)}" if missing else "names all"
     yield Row("handout", not missing, f"{paths[0].name} {summary}")

@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from grader.processes import leftovers
-from grader.records.file_names import is_pattern
+from grader.records.file_names import MARKER, is_pattern
 from grader.submissions.trees import (
     MOST_FILE_BYTES,
     MOST_TOTAL_BYTES,
@@ -56,6 +56,7 @@ _NEAR = 3  # folders up and down from a file to a header that does not lie below
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
 SOURCES = _TRAVELLERS | {".py"}
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_VERSION = re.compile(rb'^version = "([0-9a-f]{12})"$', re.MULTILINE)
 _MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
 
 
@@ -70,6 +71,7 @@ class Submission:
         notes: what was taken from where and what was ignored, unless the files lie at the top alone.
         problems: why a wanted file is missing or cannot be read, by its name.
         matched: the names of the files that no name asked for, only a pattern.
+        version: of the assignment that its folder was made for, where the marker there says it.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Submission:
     problems: Mapping[str, str]
     matched: tuple[str, ...]
     _copy: tempfile.TemporaryDirectory[str] = field(repr=False, compare=False)
+    version: str = ""
 
     def contents(self, name: str) -> dict[str, bytes]:
         """The wanted file ``name`` and the headers that belong to it, by path from its folder.
@@ -163,6 +166,7 @@ def _collected(path: Path, tree: Tree, wanted: list[str]) -> Submission:
     for name in [name for name, file in chosen.items() if file in foreign]:
         foreign.remove(chosen[name])
         problems[name] = f"{printable(chosen.pop(name))} is in UTF-16. Save it as UTF-8."
+    version = _version(tree)
     copy = tempfile.TemporaryDirectory(prefix=leftovers.prefix())
     numbers = {file.parent: str(number) for number, file in enumerate(dict.fromkeys(chosen.values()))}
     digest = hashlib.sha256()
@@ -185,8 +189,22 @@ def _collected(path: Path, tree: Tree, wanted: list[str]) -> Submission:
         *(f"{printable(file)} is in UTF-16: save it as UTF-8" for file in sorted(foreign)),
     )
     return Submission(
-        title, digest.hexdigest(), files, notes, problems, tuple(sorted(matched.keys() & files)), copy
+        title,
+        digest.hexdigest(),
+        files,
+        notes,
+        problems,
+        tuple(sorted(matched.keys() & files)),
+        copy,
+        version,
     )
+
+
+def _version(tree: Tree) -> str:
+    """The version of the assignment in the marker that lies least deep; "" where there is none."""
+    markers = sorted((file for file in tree.paths if file.name == MARKER), key=lambda file: len(file.parts))
+    found = _VERSION.search(tree.read(markers[0])) if markers else None
+    return found[1].decode() if found else ""
 
 
 def _alternatives(names: list[str]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_a_folder_names_the_assignment_that_it_was_made_for(tmp_path: Path) -> None:
     assert named(tmp_path) is None
     write(tmp_path, load("handout"))
-    assert (tmp_path / FILE).read_text() == 'assignment = "handout"\n'
+    assert (tmp_path / FILE).read_text().startswith('assignment = "handout"\nversion = "')
     found = named(tmp_path)
     assert found is not None
     assert found.id == "handout"

@@ -64,7 +64,7 @@ def test_a_demand_that_nothing_can_meet_is_refused() -> None:
     check(with_rules(problems=(asked,)))
     norm = load("rmsnorm")
     asked = norm.rules.problem("rmsnorm_module").model_copy(update={"demands": (code, spread)})
-    said = r"rmsnorm_module asks for small code .*; rmsnorm_module asks for a spread of speeds"
+    said = r"rmsnorm_module has a demand of code .*; rmsnorm_module asks for a spread of speeds"
     with pytest.raises(AssignmentError, match=said):
         check(replace(norm, rules=norm.rules.model_copy(update={"problems": (asked,)})))
 

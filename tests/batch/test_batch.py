@@ -613,3 +613,49 @@ def test_a_gpu_has_at_least_two_workers_and_no_more_than_find_work(
     processors: int, gpus: int, workers: int
 ) -> None:
     assert workers_per_gpu(processors, gpus) == workers
+
+
+def test_requests_are_worked_off_once_and_reports_say_what_came_of_them(
+    request_: BatchRequest, graded: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    hand_in(request_.folder, a="right", b="wrong", c="right")
+    run(request_)
+    graded()
+    table = tmp_path / "requests.csv"
+    table.write_text("submission,reason,by,date\nb,the include is allowed,Ada,2026-12-03\nc,look again,,\n")
+    hand_in(request_.folder, b="right")
+    asked = replace(request_, regrade=table)
+    run(asked)
+    assert graded() == ["b", "c"]
+    rows = gradebook(request_.out)
+    told = "graded again as asked (Ada, 2026-12-03): the include is allowed: 60.00 points, 15.00 before"
+    assert told in rows["b"]["note"]
+    assert "graded again as asked: look again: 60.00 points, 60.00 before" in rows["c"]["note"]
+    assert "graded again" not in rows["a"]["note"]
+    assert told in (request_.out / "b" / "report.html").read_text()
+    run(asked)
+    assert graded() == []
+    table.write_text(table.read_text() + "b,once more,,\n")
+    run(asked)
+    assert graded() == ["b"]
+    assert gradebook(request_.out)["b"]["note"].count("graded again as asked") == 2
+
+
+def test_a_request_that_cannot_be_worked_off_is_told_or_stays(
+    request_: BatchRequest, graded: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    hand_in(request_.folder, anna="right", b="right")
+    run(request_)
+    table = tmp_path / "requests.csv"
+    table.write_text("submission,reason\nana,why\n")
+    with pytest.raises(
+        TableError, match=r"requests.csv:2: there is no submission 'ana'. Did you mean 'anna'"
+    ):
+        run(replace(request_, regrade=table))
+    table.write_text("submission,reason\nanna,why\n")
+    hand_in(request_.folder, anna="fault")
+    run(replace(request_, regrade=table))
+    hand_in(request_.folder, anna="right")
+    graded()
+    run(replace(request_, regrade=table))
+    assert graded() == ["anna"]

@@ -21,8 +21,9 @@ from privileges import without_privileges
 
 from grader.assignments.assignment import available, load
 from grader.cli.main import commands
-from grader.cli.new import CLUTTER, HANDOUTS
+from grader.cli.new import CLUTTER
 from grader.records import record as results
+from grader.records.file_names import HANDOUTS
 from grader.records.verdict import Ending, Verdict
 from grader.sandbox.keeper import _children, _read
 

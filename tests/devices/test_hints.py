@@ -20,6 +20,7 @@ QUIET = LineCount(
     minimal_wavefronts=100,
     barriers=0,
     undefined_lanes=0,
+    atomics=0,
 )
 
 

@@ -358,6 +358,10 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
     ("changed", "text"),
     [
         ({"launcher": "launch_double"}, "this is no launcher"),
+        (
+            {"launcher": "launch_double(float* y, const float* x, int n, cudaStream_t)"},
+            "no parameter of a launcher",
+        ),
         ({"launcher": "f(quad* y, const float* x)"}, "no array has elements of type quad"),
         ({"launcher": "f(float* y, const float* x, half n)"}, "not half"),
         (
@@ -458,3 +462,15 @@ def test_what_overflows_its_type_is_infinite() -> None:
     )
     assert np.isinf(candidate.expected).any()
     assert np.isfinite(candidate.allowed).all()
+
+
+def test_a_baseline_rounds_to_a_half_type_only_where_an_output_is_one() -> None:
+    for ctype, dtype in (("float", "float32"), ("__half", "float16")):
+        asked = made(
+            launcher=f"launch_product({ctype}* c, const __half* a, const __half* b, int n, cudaStream_t s)",
+            formula=lambda a, b: 2 * (a @ b),
+            inputs=lambda n: {"a": real(n, n), "b": real(n, n)},
+        )
+        program = asked.unfused(asked.cases(1)[0])
+        assert {operation.output.dtype for operation in program} == {dtype}
+        assert {tensor.dtype for tensor in program[0].tensors} == {"float16"}

@@ -59,28 +59,40 @@ def multiplied(
     return torch.zeros(rows, dtype=values.dtype).index_add(0, row, values * x[columns])
 
 
-JDS: KernelProblem = problem(
-    id="jds",
-    file="jds.cu",
-    launcher="launch_jds(float* y, const float* values, const float* x, const int* order, const int* begin, "
-    "const int* columns, int longest, int rows, int entries, cudaStream_t stream)",
-    formula=multiplied,
-    inputs=lambda rows, entries: {
-        **together(
-            {
-                NORMAL: lambda random: jagged(random, rows, entries, even=False),
-                EVEN: lambda random: jagged(random, rows, entries, even=True),
-            },
-            order=(rows,),
-            begin=(entries + 1,),
-            columns=(entries,),
-            longest=(),
-        ),
-        "values": real(entries),
-        "x": real(rows),
-    },
-    sizes={"rows": Range(1, 300), "entries": Range(1, 1000)},
-)
+def jds(**more: Any) -> KernelProblem:  # noqa: ANN401 - arguments of ``problem``
+    return problem(
+        id="jds",
+        file="jds.cu",
+        launcher="launch_jds(float* y, const float* values, const float* x, const int* order, "
+        "const int* begin, const int* columns, int longest, int rows, int entries, cudaStream_t stream)",
+        formula=multiplied,
+        inputs=lambda rows, entries: {
+            **together(
+                {
+                    NORMAL: lambda random: jagged(random, rows, entries, even=False),
+                    EVEN: lambda random: jagged(random, rows, entries, even=True),
+                },
+                order=(rows,),
+                begin=(entries + 1,),
+                columns=(entries,),
+                longest=(),
+            ),
+            "values": real(entries),
+            "x": real(rows),
+        },
+        sizes={"rows": Range(1, 300), "entries": Range(1, 1000)},
+        **more,
+    )
+
+
+JDS = jds()
+
+
+def test_without_times_a_formula_needs_no_baseline() -> None:
+    case = JDS.cases(1)[0]
+    assert JDS.unfused(case) == ()  # for nothing computes searchsorted; the diagnosis asks, too
+    with pytest.raises(FormulaError, match="no kernel for searchsorted"):
+        jds(timing=({"rows": 300, "entries": 1000},)).unfused(case)
 
 
 def test_one_function_draws_what_belongs_together_in_every_case() -> None:

@@ -7,17 +7,23 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from pydantic import ValidationError
 
+from assignments import own_assignment
+from grader.assignments.assignment import read
 from grader.assignments.rules import Demand, ProblemPoints
+from grader.judge.correctness.counted import Counted
 from grader.records.record import PerformanceResult, TimedCase
 from grader.records.verdict import Verdict
-from grader.run.demands import NO_CODE, judged, reference_code
+from grader.run.demands import NO_CODE, NOT_COUNTED, Facts, judged, reference_code
+from grader.run.grading import GradingRequest, grade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from grader.problems.problem import Problem
+    from grader.records.record import ProblemResult
 
 CODE = Demand(measure="code", most=1.5, points=2.0)
 SPREAD = Demand(measure="spread", most=1.3, points=2.0)
@@ -41,7 +47,7 @@ def timed(*speedups: float) -> PerformanceResult:
 def test_code_is_compared_with_that_of_the_reference(
     own: int | None, reference: int | None, verdict: Verdict, said: str
 ) -> None:
-    found = judged(CODE, own, reference, NO_GPU)
+    found = judged(CODE, Facts(own, reference, NO_GPU, Counted(), {}))
     assert (found.verdict, found.points) == (verdict, 2.0)
     assert found.said == f"bytes of machine code over the reference's: {said}"
 
@@ -57,9 +63,127 @@ def test_code_is_compared_with_that_of_the_reference(
 def test_the_spread_is_that_of_the_timed_cases(
     performance: PerformanceResult, verdict: Verdict, said: str
 ) -> None:
-    found = judged(SPREAD, None, None, performance)
+    found = judged(SPREAD, Facts(None, None, performance, Counted(), {}))
     assert found.verdict is verdict
     assert found.said == f"largest over smallest speedup: {said}"
+
+
+COUNTED = Counted(
+    calls=9,
+    most_launches=3,
+    fewest_launches=2,
+    kernels=frozenset({"ker_first", "ker_second"}),
+    shared=70,
+    atomics=0,
+    sectors=150,
+    minimal_sectors=100,
+)
+
+
+@pytest.mark.parametrize(
+    ("demand", "verdict", "said"),
+    [
+        (
+            {"measure": "launches", "most": 3},
+            Verdict.PASS,
+            "launches of kernels in one call: 3, of at most 3",
+        ),
+        (
+            {"measure": "launches", "most": 2},
+            Verdict.FAIL,
+            "launches of kernels in one call: 3, of at most 2",
+        ),
+        ({"measure": "launches", "least": 3}, Verdict.FAIL, "in one call: 2, of at least 3"),
+        (
+            {"measure": "kernels", "least": 2},
+            Verdict.PASS,
+            "different kernels that are launched: 2, of at least 2",
+        ),
+        (
+            {"measure": "shared", "least": 1},
+            Verdict.PASS,
+            "accesses of warps to shared memory: 70, of at least 1",
+        ),
+        ({"measure": "atomics", "most": 0}, Verdict.PASS, "atomic operations of threads: 0, of at most 0"),
+        ({"measure": "sectors", "most": 1.2}, Verdict.FAIL, "that would do: 1.50, of at most 1.2"),
+        ({"measure": "headers", "names": ["cub"]}, Verdict.PASS, "not to be used: 0, of at most 0"),
+        (
+            {"measure": "headers", "names": ["thrust", "mma.h"], "required": True},
+            Verdict.FAIL,
+            "2 (a.cu:2 thrust/sort.h, a.cu:6 mma.h), of at most 0, or the problem earns nothing",
+        ),
+    ],
+)
+def test_what_is_counted_is_compared_with_what_is_asked_for(
+    demand: dict[str, Any], verdict: Verdict, said: str
+) -> None:
+    lines = (
+        b"// #include <cub/a.h>",
+        b"#include <thrust/sort.h>",
+        b"/*",
+        b"#include <cub/b.h>",
+        b"*/",
+        b'#include "mma.h"',
+    )
+    text = b"\n".join(lines)
+    found = judged(Demand(points=1.0, **demand), Facts(None, None, NO_GPU, COUNTED, {"a.cu": text}))
+    assert found.verdict is verdict
+    assert found.said.endswith(said)
+
+
+def test_what_nobody_counted_is_undecided() -> None:
+    demand = Demand(measure="atomics", most=0, points=1.0)
+    found = judged(demand, Facts(None, None, NO_GPU, Counted(), {}))
+    assert (found.verdict, found.message) == (Verdict.NOT_MEASURED, NOT_COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"measure": "atomics", "points": 1.0}, "either most, the largest right value, or least"),
+        ({"measure": "atomics", "most": 1, "least": 1, "points": 1.0}, "either most"),
+        ({"measure": "atomics", "most": 0}, "give it points, or required = true"),
+        ({"measure": "headers", "points": 1.0}, r"names = \["),
+    ],
+)
+def test_a_demand_that_says_too_little_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Demand(**wrong)
+
+
+@pytest.mark.usefixtures("ptx_only")
+def test_the_simulator_counts_what_is_demanded(tmp_path: Path) -> None:
+    own = own_assignment.write(tmp_path)
+    asked = """
+demands = [
+  { measure = "launches", most = 1, points = 1.0 },
+  { measure = "kernels", least = 2, points = 1.0 },
+  { measure = "shared", least = 1, required = true },
+  { measure = "sectors", most = 1.5, points = 1.0 },
+]
+"""
+    rules = own / "assignment.toml"
+    rules.write_text(rules.read_text().rstrip() + asked)
+    right = tmp_path / "class" / "right"
+
+    def result() -> ProblemResult:
+        request = GradingRequest(right, read(own), ("int_add",), "sim", "process", "device", 1)
+        return grade(request).problems[0]
+
+    plain = result()
+    assert [round(demand.found or 0, 1) for demand in plain.demands] == [1, 1, 0, 1.0]
+    assert plain.verdict is Verdict.FAIL
+    assert (plain.points.earned, plain.points.decided) == (0, 13)  # what is required was not met
+    file = right / "int_add.cu"
+    own_memory = (
+        "__shared__ int own[128];\n  own[threadIdx.x] = x[i];\n  if (i < n) x[i] = own[threadIdx.x] +"
+    )
+    file.write_text(
+        file.read_text().replace("if (i < n) x[i] +=", own_memory).replace("x[i];\n", "i < n ? x[i] : 0;\n")
+    )
+    shared = result()
+    assert [demand.verdict for demand in shared.demands][2] is Verdict.PASS
+    assert shared.points.earned == 8  # all six for right results, one launch and few sectors
 
 
 @dataclass

@@ -332,3 +332,16 @@ def test_right_outputs_without_elements_say_nothing_of_memory() -> None:
     assert memory_verdict(ENTRY, [], [empty, wrong]) is Verdict.FAIL
     right = empty.model_copy(update={"outputs": [nothing.model_copy(update={"total": 1})]})
     assert memory_verdict(ENTRY, [], [right, wrong]) is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("verdict", "earned", "decided"),
+    [(Verdict.PASS, 12, 12), (Verdict.FAIL, 0, 20), (Verdict.NOT_MEASURED, 12, 12)],
+)
+def test_where_a_required_demand_is_not_met_the_problem_earns_nothing(
+    verdict: Verdict, earned: float, decided: float
+) -> None:
+    found = DemandResult(measure="shared", verdict=verdict, least=1, points=0, required=True)
+    result = score_problem(ENTRY, NAMED, GROUPS, ALL_RIGHT, Verdict.PASS, NO_GPU, [found])
+    assert (result.points.earned, result.points.decided) == (earned, decided)
+    assert result.verdict is (Verdict.FAIL if verdict is Verdict.FAIL else Verdict.PASS)

@@ -60,6 +60,19 @@ TEXT = """
 DONE:
   ret;
 }}
+.visible .entry atomic{stride}(.param .u64 data)
+{{
+  .reg .b32 %r<4>; .reg .b64 %a<4>; .reg .pred %p;
+  .loc 1 80 0
+  mov.u32 %r0, %tid.x;
+  ld.param.u64 %a1, [data];
+  setp.ge.u32 %p, %r0, {stride};
+  @%p bra LAST;
+  .loc 1 90 0
+  red.global.add.u32 [%a1], %r0;
+LAST:
+  ret;
+}}
 """
 
 
@@ -97,3 +110,8 @@ def test_lanes_and_barriers_are_counted() -> None:
 @pytest.mark.parametrize(("distance", "lanes"), [(0, 0), (1, 1), (8, 8), (16, 16)])
 def test_lanes_that_take_what_their_mask_does_not_name_are_counted(distance: int, lanes: int) -> None:
     assert counts("half", distance)[70].undefined_lanes == lanes
+
+
+def test_atomics_are_counted_by_lanes() -> None:
+    lines = counts("atomic", 5)
+    assert (lines[90].atomics, lines[80].atomics) == (5, 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.judge.correctness.calls import case_call
+from grader.judge.correctness.calls import by_field, case_call
 from grader.judge.correctness.checkers import CheckerError, described, refused, unwritten
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
@@ -89,7 +89,8 @@ def _called(
             launches = Launches(problem, content, inputs.scalars, expected())
         call = case_call(problem, content, inputs, seconds, memory, schedule, launches)
         answer = session.run(call)
-        rows = {name: np.atleast_1d(array) for name, array in answer.arrays.items()}
+        arrays = by_field(problem, content, answer.arrays)
+        rows = {name: np.atleast_1d(array) for name, array in arrays.items()}
         return replace(answer, arrays=rows), launches
 
     answer, launches = called()
@@ -132,6 +133,7 @@ def _result(
             f"{name} must not change, but {changed:,} of its elements did"
             for name, before in inputs.arrays.items()
             if name not in compared
+            and name not in problem.free
             and (problem.checker is None or problem.roles.get(name) is not Role.INOUT)
             and before is not None
             and name in answer.arrays  # else not passed at all

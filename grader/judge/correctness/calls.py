@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, Schedule, StreamArgument
+from grader.devices.device import (
+    ArrayArgument,
+    Call,
+    Memory,
+    ScalarArgument,
+    Schedule,
+    StreamArgument,
+)
 from grader.problems import written
-from grader.problems.problem import ArrayParameter, KernelProblem, ModelProblem, Role, ScalarParameter
+from grader.problems.problem import (
+    STRUCT,
+    ArrayParameter,
+    KernelProblem,
+    ModelProblem,
+    Role,
+    ScalarParameter,
+    StructParameter,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from grader.devices.device import Argument, Launches
     from grader.problems.problem import Case, Inputs, Problem, Scalar
 
@@ -67,6 +87,8 @@ def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argum
         name = parameter.name
         if isinstance(parameter, ScalarParameter):
             in_order.append(ScalarArgument(name, parameter.ctype, inputs.scalars[name]))
+        elif isinstance(parameter, StructParameter):
+            in_order.append(_of_structs(parameter, inputs))
         elif isinstance(parameter, ArrayParameter):
             if parameter.role is Role.OUTPUT:
                 in_order.append(ArrayArgument(name, parameter.dtype, inputs.outputs[name], None))
@@ -81,6 +103,42 @@ def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argum
             streams = sum(isinstance(argument, StreamArgument) for argument in in_order)
             in_order.append(StreamArgument(name, 0 if case.same_stream else streams))
     return tuple(in_order)
+
+
+def _of_structs(parameter: StructParameter, inputs: Inputs) -> Argument:
+    """The argument of a parameter that is a struct, or points to structs."""
+    name, struct = parameter.name, parameter.struct
+    names = {field.name: f"{name}.{field.name}" for field in struct.fields}
+    if parameter.role is None:
+        fields = tuple((field.dtype, inputs.scalars[names[field.name]]) for field in struct.fields)
+        return ScalarArgument(name, STRUCT, fields)
+    if parameter.role is Role.OUTPUT:
+        first = struct.fields[0]
+        shape = inputs.outputs[names[first.name]]
+        shape = (*shape[: len(shape) - len(first.shape)], struct.bytes)
+        return ArrayArgument(name, "uint8", shape, None, struct=struct.name)
+    memory = struct.packed({field: _not_null(inputs, whole) for field, whole in names.items()})
+    constant = parameter.role is Role.INPUT
+    return ArrayArgument(name, "uint8", memory.shape, memory, constant=constant, struct=struct.name)
+
+
+def _not_null(inputs: Inputs, name: str) -> NDArray[np.generic]:
+    array = inputs.arrays[name]
+    assert array is not None
+    return array
+
+
+def by_field(
+    problem: Problem, case: Case, arrays: Mapping[str, NDArray[np.generic]]
+) -> dict[str, NDArray[np.generic]]:
+    """``arrays`` that came back from a call of ``case``, with the fields of structs instead of these."""
+    structs = problem.launcher(case).structs if isinstance(problem, KernelProblem) else ()
+    fields = dict(arrays)
+    for parameter in structs:
+        if parameter.name in fields:
+            unpacked = parameter.struct.unpacked(fields.pop(parameter.name))
+            fields |= {f"{parameter.name}.{field}": array for field, array in unpacked.items()}
+    return fields
 
 
 def named_arguments(inputs: Inputs) -> tuple[Argument, ...]:

@@ -19,6 +19,7 @@ from grader.devices.device import LoadError, Schedule
 from grader.devices.hints import hints, summed
 from grader.judge.correctness import places
 from grader.judge.correctness.arrays import ARRAYS
+from grader.judge.correctness.counted import Counted, counted
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.correctness.endings import Endings, counting_kinds, findings_of
 from grader.judge.correctness.exchange import failed
@@ -102,6 +103,7 @@ class Judged:
     findings: tuple[Finding, ...] = ()  # that count
     waived: Mapping[Finding, str] = field(default_factory=dict)  # that do not, and why
     hints: tuple[Hint, ...] = ()
+    counted: Counted = field(default_factory=Counted)
     printed: str = ""
     summary: str = ""  # one line where every case says the same
     machine_failed: bool = False  # in the middle of them, which says nothing of the submission
@@ -149,6 +151,7 @@ def judge(
     results: list[CaseResult] = []
     answers: list[Answer] = []
     counts: list[LineCount] = []
+    in_all = Counted()
     findings = _Findings()
     previous: Mapping[str, NDArray[np.generic]] | None = None
     endings = Endings()
@@ -172,6 +175,7 @@ def judge(
             results.append(result)
             answers += outcome.answers
             observe(case, outcome.answers[0])
+            in_all = in_all.joined(counted(case, outcome.answers[0], typical=hinted(case)))
             if hinted(case):
                 counts += (count for answer in outcome.answers for count in answer.counts)
             previous = outcome.last.arrays
@@ -192,6 +196,7 @@ def judge(
             finding: reason for finding, reason in findings.waived.items() if finding not in findings.counting
         },
         hints=hints(counts),
+        counted=in_all,
         printed="".join(answer.printed for answer in answers),
         summary=_summary(results),
         machine_failed=endings.machine_failed,

@@ -100,7 +100,7 @@ def written(problem: Problem, outputs: Arrays, compared: Collection[str]) -> dic
     return {
         name: array
         for name, array in outputs.items()
-        if name in compared or roles.get(name, Role.INPUT) is not Role.INPUT
+        if name in compared or (roles.get(name, Role.INPUT) is not Role.INPUT and name not in problem.free)
     }
 
 

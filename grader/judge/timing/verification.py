@@ -465,7 +465,8 @@ def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:
 
 def _whole(problem: KernelProblem) -> Slices:
     """All outputs as one slice, for problems that do not define smaller ones."""
-    outputs = tuple(array.name for array in problem.arrays if array.role is not Role.INPUT)
+    written = (array for array in problem.arrays if array.role is not Role.INPUT and not array.free)
+    outputs = tuple(array.name for array in written)
     return Slices(outputs, lambda _: 1, lambda inputs, _: inputs)
 
 

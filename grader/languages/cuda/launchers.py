@@ -19,7 +19,7 @@ from grader.devices.device import Memory
 from grader.languages.cuda.source import aliases, functions, resolved
 from grader.languages.language import Launcher, LauncherError
 from grader.problems.dtypes import DTYPES
-from grader.problems.problem import ArrayParameter, Role, ScalarParameter, StreamParameter
+from grader.problems.problem import ArrayParameter, Role, ScalarParameter, StreamParameter, StructParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -121,14 +121,23 @@ def _contradictions(
         difference = f"{_listed([parameter])} stands where the assignment has {_declared([expected])}"
         if by_name.get(parameter.name, expected) != expected:
             yield difference
-        elif parameter.const and isinstance(expected, ArrayParameter) and expected.role is not Role.INPUT:
+        elif parameter.const and _is_written(expected):
             yield f"{difference}, to which results are written"
+
+
+def _is_written(parameter: ProblemParameter) -> bool:
+    """Whether results are written to what it points to."""
+    return isinstance(parameter, ArrayParameter | StructParameter) and parameter.role in {
+        Role.OUTPUT,
+        Role.INOUT,
+    }
 
 
 def _parameters_by_name(problem: KernelProblem) -> dict[str, ProblemParameter]:
     """The parameters of ``problem`` by each of their names."""
     names: dict[str, ProblemParameter] = {parameter.name: parameter for parameter in problem.parameters}
-    return names | {other: array for array in problem.arrays for other in array.other_names}
+    arrays = (parameter for parameter in problem.parameters if isinstance(parameter, ArrayParameter))
+    return names | {other: array for array in arrays for other in array.other_names}
 
 
 def _by_name(problem: KernelProblem, function: Function) -> list[ProblemParameter] | None:
@@ -160,12 +169,12 @@ def _may_lack(parameter: ProblemParameter) -> bool:
 
 
 def _kind(parameter: Parameter) -> str:
-    """The type of a pointer, ``stream`` or the type of a value; "" for a type that cannot be passed."""
+    """The type of a pointer, ``stream`` or the type of a value, which may be a struct's name."""
     if parameter.type in _STREAMS:
         return "stream"
     if parameter.type.endswith("*"):
-        return f"{parameter.type.removesuffix('*').strip()}*"
-    return _CTYPES.get(parameter.type, "")
+        return f"{parameter.type.removesuffix('*').removeprefix('struct ').strip()}*"
+    return _CTYPES.get(parameter.type) or f"struct {parameter.type.removeprefix('struct ')}"
 
 
 def _fits(expected: ProblemParameter, kind: str) -> bool:
@@ -173,6 +182,9 @@ def _fits(expected: ProblemParameter, kind: str) -> bool:
         return kind.removesuffix("*") in DTYPES["int64"].spellings and kind.endswith("*")
     if isinstance(expected, ScalarParameter):
         return kind == expected.ctype or (expected.ctype in _WHOLE and kind in _WHOLE)
+    if isinstance(expected, StructParameter):
+        name = expected.struct.name
+        return kind == (f"struct {name}" if expected.role is None else f"{name}*")
     if isinstance(expected, ArrayParameter):
         spellings = {"void", expected.spelling, *DTYPES[expected.dtype].spellings}
         return kind.removesuffix("*") in spellings and kind.endswith("*")
@@ -212,6 +224,9 @@ def _declared(parameters: Iterable[ProblemParameter]) -> str:
         if isinstance(parameter, ArrayParameter):
             const = "const " if parameter.role is Role.INPUT else ""
             return f"{const}{parameter.spelling}* {parameter.name}"
+        if isinstance(parameter, StructParameter):
+            const = "const " if parameter.role is Role.INPUT else ""
+            return f"{const}{parameter.struct.name}{'*' if parameter.role else ''} {parameter.name}"
         if isinstance(parameter, ScalarParameter):
             return f"{_HOST_ARRAY if parameter.ctype == _LONGS else parameter.ctype} {parameter.name}"
         return f"cudaStream_t {parameter.name}"

@@ -132,6 +132,11 @@ def launcher(problem: KernelProblem, function: Function, file: str) -> Launcher:
     """
     if isinstance(problem, ModuleProblem):
         return _of_module(problem, function, file)
+    if problem.structs:
+        raise LauncherError(
+            f"{function.name} ({file}:{function.line}) would take structs, which Triton lacks: answer it "
+            "in CUDA"
+        )
     parameters = tuple(
         parameter for parameter in problem.parameters if not isinstance(parameter, StreamParameter)
     )

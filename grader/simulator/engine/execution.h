@@ -104,7 +104,7 @@ struct Block {
 struct SiteCount {
   std::uint64_t global_requests = 0, global_sectors = 0, minimal_sectors = 0, global_bytes = 0;
   std::uint64_t shared_requests = 0, shared_wavefronts = 0, minimal_wavefronts = 0;
-  std::uint64_t barriers = 0, undefined_lanes = 0;
+  std::uint64_t barriers = 0, undefined_lanes = 0, atomics = 0;
 };
 
 struct Counts {  // per instruction

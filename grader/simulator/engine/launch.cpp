@@ -124,6 +124,7 @@ void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Work
       c.minimal_wavefronts += m.minimal_wavefronts;
       c.barriers += m.barriers;
       c.undefined_lanes += m.undefined_lanes;
+      c.atomics += m.atomics;
     }
   }
   for (auto& [at, c] : lines) {

@@ -77,7 +77,7 @@ SIM_WIRE(Gap, SIM_MEMBER(kind), SIM_MEMBER(subject), SIM_MEMBER(feature), SIM_ME
 SIM_WIRE(LineCount, SIM_MEMBER(kernel), SIM_MEMBER(file), SIM_MEMBER(line), SIM_MEMBER(instructions), SIM_MEMBER(lanes),
          SIM_MEMBER(global_requests), SIM_MEMBER(global_sectors), SIM_MEMBER(minimal_sectors), SIM_MEMBER(global_bytes),
          SIM_MEMBER(shared_requests), SIM_MEMBER(shared_wavefronts), SIM_MEMBER(minimal_wavefronts),
-         SIM_MEMBER(barriers), SIM_MEMBER(undefined_lanes));
+         SIM_MEMBER(barriers), SIM_MEMBER(undefined_lanes), SIM_MEMBER(atomics));
 SIM_WIRE(Way, SIM_MEMBER(number), SIM_MEMBER(file), SIM_MEMBER(line), SIM_MEMBER(taken), SIM_MEMBER(passed));
 SIM_WIRE(Comparison, SIM_MEMBER(below), SIM_MEMBER(equal), SIM_MEMBER(above), SIM_MEMBER(a_low), SIM_MEMBER(a_high),
          SIM_MEMBER(b_low), SIM_MEMBER(b_high), SIM_MEMBER(number), SIM_MEMBER(file), SIM_MEMBER(line),

@@ -346,7 +346,7 @@ def test_what_is_kept_from_the_first_case_is_told_from_cases_that_are_wrong_anyh
 
 
 def test_a_shuffle_without_a_value_is_named_where_numbers_are_wrong() -> None:
-    quiet = LineCount("k", "/build/k.cu", 30, *(0,) * 11)
+    quiet = LineCount("k", "/build/k.cu", 30, *(0,) * 12)
     counts = (quiet, replace(quiet, line=32, undefined_lanes=8), replace(quiet, line=34, undefined_lanes=8))
 
     def partly(call: Call) -> Answer:
@@ -361,7 +361,7 @@ def test_a_shuffle_without_a_value_is_named_where_numbers_are_wrong() -> None:
 
 
 def test_hints_come_from_the_cases_that_are_to_give_them() -> None:
-    strided = LineCount("k", "/build/k.cu", 30, 100, 3200, 100, 3200, 400, 12800, *(0,) * 5)
+    strided = LineCount("k", "/build/k.cu", 30, 100, 3200, 100, 3200, 400, 12800, *(0,) * 6)
 
     def traffic(call: Call) -> Answer:
         first = call.arguments[0].data[0]  # type: ignore[union-attr]

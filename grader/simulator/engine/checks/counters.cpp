@@ -100,6 +100,10 @@ void count_shared(Warp& w, const Instruction& i, const Access& a) {
   c.minimal_wavefronts += a.shape == Access::Shape::uniform ? 1 : (bytes + 127) / 128;
 }
 
+void count_atomics(Warp& w, const Instruction& i, Mask mask) {
+  if (w.worker->counting) w.worker->counts.memory[i.site].atomics += count_lanes(mask);
+}
+
 void count_undefined_lane(Warp& w, const Instruction& i) {
   if (w.worker->counting) ++w.worker->counts.memory[i.site].undefined_lanes;
 }

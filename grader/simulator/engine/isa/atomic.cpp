@@ -8,6 +8,10 @@
 #include "engine/isa/half_lanes.h"
 #include "engine/late.h"
 
+namespace sim {
+void count_atomics(Warp&, const Instruction&, Mask);
+}
+
 namespace sim::SIM_TARGET {
 namespace {
 
@@ -146,6 +150,7 @@ template <class Op, class T, Space S, bool Result> void atomic(Warp& w, const In
   a.mask = mask;
   a.write = a.atomic = true;
   read_addresses(w, i, i.o[Result], a.address);
+  count_atomics(w, i, mask);
   if constexpr (S != Space::generic) {
     modify<Op, T, S>(w, i, a, Result);
   } else {

@@ -8,30 +8,23 @@ from grader.problems.formula import Range, problem
 
 
 def check(case, inputs, outputs):
-    begin, targets, parent = inputs.arrays["begin"], inputs.arrays["targets"], outputs["parent"]
-    vertices = case.sizes["vertices"]
-    sources = np.repeat(np.arange(vertices), np.diff(begin))
-    level, reached = np.full(vertices, -1), np.array([0])
-    for step in range(vertices):
-        level[reached] = step
-        reached = np.unique(targets[(level[sources] == step) & (level[targets] < 0)])
-        if not reached.size:
-            break
-    valid = (parent >= 0) & (parent < vertices)
-    edges = np.isin(np.where(valid, parent, 0) * vertices + np.arange(vertices), sources * vertices + targets)
-    right = valid & edges & (level[np.where(valid, parent, 0)] == level - 1)
-    right[level < 0] = parent[level < 0] == -1
-    right[0] = parent[0] == 0
-    return Wrong("the parent of a vertex is not one step nearer to vertex 0", "parent", ~right)
+    targets, parent, n = inputs.arrays["targets"], outputs["parent"], case.sizes["n"]
+    sources, level = np.repeat(np.arange(n), np.diff(inputs.arrays["begin"])), -np.sign(np.arange(n))
+    for step in range(n):
+        level[targets[(level[sources] == step) & (level[targets] < 0)]] = step + 1
+    inside = parent.clip(0, n - 1)  # a kernel may write any number
+    edges = np.isin(inside * n + np.arange(n), sources * n + targets)
+    nearer = (parent == inside) & edges & (level[inside] == level - 1)
+    wrong = np.where(level > 0, ~nearer, parent != level)  # 0 of vertex 0
+    return Wrong("the parent of a vertex is not one step nearer to vertex 0", "parent", wrong)
 
 
 PROBLEM = problem(
     id="bfs",
     file="bfs.cu",
-    launcher="launch_bfs(int* parent, const int* begin, const int* targets, int vertices, int edges, "
-    "cudaStream_t stream)",
+    launcher="launch_bfs(int* parent, const int* begin, const int* targets, int n, int m, cudaStream_t s)",
     check=check,
-    inputs=lambda vertices, edges: {"begin": offsets(edges, vertices), "targets": indices(vertices, edges)},
-    outputs=lambda vertices: {"parent": (vertices,)},
-    sizes={"vertices": Range(1, 400), "edges": Range(1, 2000)},
+    inputs=lambda n, m: {"begin": offsets(m, n), "targets": indices(n, m)},
+    outputs=lambda n: {"parent": (n,)},
+    sizes={"n": Range(1, 400), "m": Range(1, 2000)},
 )

@@ -1,16 +1,16 @@
 #include <cuda_runtime.h>
 
-__global__ void ker_begin(int* parent, int* level, int vertices) {
+__global__ void ker_begin(int* parent, int* level, int n) {
   const int v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v >= vertices) return;
+  if (v >= n) return;
   parent[v] = v == 0 ? 0 : -1;
   level[v] = v == 0 ? 0 : -1;
 }
 
-__global__ void ker_step(int* parent, int* level, int* more, const int* begin, const int* targets, int vertices,
+__global__ void ker_step(int* parent, int* level, int* more, const int* begin, const int* targets, int n,
                          int step) {
   const int v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v >= vertices || atomicAdd(&level[v], 0) != step) return;
+  if (v >= n || atomicAdd(&level[v], 0) != step) return;
   for (int edge = begin[v]; edge < begin[v + 1]; ++edge) {
     const int target = targets[edge];
     if (atomicCAS(&level[target], -1, step + 1) == -1) {
@@ -20,16 +20,16 @@ __global__ void ker_step(int* parent, int* level, int* more, const int* begin, c
   }
 }
 
-extern "C" void launch_bfs(int* parent, const int* begin, const int* targets, int vertices, int edges,
+extern "C" void launch_bfs(int* parent, const int* begin, const int* targets, int n, int m,
                            cudaStream_t stream) {
-  const int blocks = (vertices + 127) / 128;
+  const int blocks = (n + 127) / 128;
   int *level, *more, host = 1;
-  cudaMallocAsync((void**)&level, vertices * sizeof(int), stream);
+  cudaMallocAsync((void**)&level, n * sizeof(int), stream);
   cudaMallocAsync((void**)&more, sizeof(int), stream);
-  ker_begin<<<blocks, 128, 0, stream>>>(parent, level, vertices);
+  ker_begin<<<blocks, 128, 0, stream>>>(parent, level, n);
   for (int step = 0; host; ++step) {
     cudaMemsetAsync(more, 0, sizeof(int), stream);
-    ker_step<<<blocks, 128, 0, stream>>>(parent, level, more, begin, targets, vertices, step);
+    ker_step<<<blocks, 128, 0, stream>>>(parent, level, more, begin, targets, n, step);
     cudaMemcpyAsync(&host, more, sizeof(int), cudaMemcpyDeviceToHost, stream);
     cudaStreamSynchronize(stream);
   }
