@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from grader.records.diagnosis import NO_CAUSE, Certainty
 from grader.records.findings import KINDS, STREAMS, UNWRITTEN, parting
+from grader.records.mangled import own_names_in
 from grader.records.sentences import advice, fault_key, in_triton, names
+from grader.records.stores import By
 from grader.records.verdict import Ending, Verdict
 from grader.reports.advice import LATER_CPP, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
         PlaceRecord,
         ProblemResult,
         SourceLines,
+        StoreRecord,
         Value,
     )
 
@@ -83,6 +86,7 @@ class Fix:
         gap: of a race, the lines between which a barrier belongs; none where a barrier mends nothing.
         ended: whether a limit or a crash is all that is known, as a faulty machine would cause it.
         undecided: whether it is no fault, but what the simulator cannot run.
+        stored: whether the line is what stored the wrong element: what made it so may come before.
     """
 
     fault: str
@@ -99,6 +103,7 @@ class Fix:
     gap: tuple[int, int] | None = None
     ended: bool = False
     undecided: bool = False
+    stored: bool = False
 
     @property
     def location(self) -> str:
@@ -108,7 +113,8 @@ class Fix:
     @property
     def cause(self) -> str:
         """What is wrong and at which place, in one line."""
-        return f"{self.fault} at {self.location}" if self.location else self.fault
+        at = ", stored at" if self.stored else " at"
+        return f"{self.fault}{at} {self.location}" if self.location else self.fault
 
     @property
     def where(self) -> str:
@@ -120,7 +126,8 @@ class Fix:
                 f"{_quoted(f'{earlier.file}:{earlier.line}', earlier.text)} and {_quoted(other, later.text)}"
             )
         more = f"  (also at {', '.join(self.more)})" if self.more else ""
-        return f"{_quoted(self.location, self.text)}{more}" if self.location else self.example
+        stored = "Stored at " if self.stored else ""
+        return f"{stored}{_quoted(self.location, self.text)}{more}" if self.location else self.example
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -441,9 +448,27 @@ def _numbers(
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
     seen = _element(case)
-    yield Fix(
+    fix = Fix(
         fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
     )
+    yield _stored(fix, _last_store(case))
+
+
+def _stored(fix: Fix, store: StoreRecord | None) -> Fix:
+    """A fix of wrong numbers with what is known of who stored its element."""
+    if store is None:
+        return fix
+    if store.by is not By.KERNEL or store.place is None:
+        seen = f"{fix.example}; nothing stores to it" if store.by is By.NOTHING else fix.example
+        return replace(fix, detail=seen) if fix.line else replace(fix, example=seen)
+    file = line(store.place.file)
+    (thread,) = names([store.place], triton=in_triton(file))
+    detail = f"{fix.example}; {thread} of {own_names_in(store.kernel)} stored it"
+    if fix.line:
+        return replace(fix, detail=f"{detail} (line {store.place.line})")
+    if not store.place.text:
+        return replace(fix, example=detail)
+    return replace(fix, file=file, line=store.place.line, text=store.place.text, detail=detail, stored=True)
 
 
 def _raised(case: CaseResult) -> Fix:
@@ -505,12 +530,23 @@ def _element(case: CaseResult) -> str:
     counts = f"{output.bad:,} of {output.total:,} wrong"
     if not output.first_bad:
         return f"{output.name} in {case.name}: {counts}"
-    worst = max(output.first_bad, key=_error)
+    worst = _worst(output)
     index = ", ".join(map(str, worst.index))
     expected, actual = number(worst.expected), number(worst.got)
     if expected == actual:
         expected, actual = (f"{value:.9g}" for value in (worst.expected, worst.got))
     return f"{output.name}[{index}] in {case.name}: expected {expected}, got {actual} ({counts})"
+
+
+def _worst(output: OutputResult) -> BadElement:
+    """The wrong element that is furthest off, of those that the record holds."""
+    return max(output.first_bad, key=_error)
+
+
+def _last_store(case: CaseResult) -> StoreRecord | None:
+    """What stored the element that ``_element`` shows; None where nobody has looked."""
+    output = _bad(case)
+    return _worst(output).last_store if output and output.first_bad else None
 
 
 def _error(element: BadElement) -> float:

@@ -16,7 +16,7 @@ from grader.records.diagnosis import theme
 from grader.records.findings import KINDS, Reason
 from grader.records.record import ProblemResult
 from grader.reports.causes import without_place
-from grader.reports.fix_first import causes, fix_first, fixes
+from grader.reports.fix_first import Fix, causes, fix_first, fixes
 from grader.run import grading
 from grader.run.bench import Bench
 
@@ -423,3 +423,39 @@ def test_what_a_newer_standard_has_is_said_of_an_error() -> None:
     assert (
         fixes(found(build=build))[0].do == "This is C++20; C++17 is what is compiled. Write it without that."
     )
+
+
+def stored(**store: object) -> Fix:
+    """What is said of wrong numbers, of which the first was stored like this."""
+    content = samples.raced(checks=[])
+    (element,) = content["correctness"]["cases"][0]["outputs"][0]["first_bad"]
+    element["last_store"] = {"by": "kernel", "kernel": "_Z14ker_layer_normPfS_", **store}
+    (fix,) = fixes(result(content))
+    return fix
+
+
+def test_wrong_numbers_have_the_statement_that_stored_them() -> None:
+    element = "ln_res[0, 999] in 37 x 1000: expected 0.25, got NaN (1,037 of 37,000 wrong)"
+    place = {"file": "k.cu", "line": 7, "thread": (1, 0, 0), "block": (2, 0, 0), "text": "  y[j] = x[j];"}
+    fix = stored(place=place)
+    assert fix.where == "Stored at k.cu:7: y[j] = x[j];"
+    assert fix.detail == f"{element}; thread (1,0,0) of block (2,0,0) of ker_layer_norm stored it"
+    assert fix.cause.endswith(", stored at k.cu:7")
+    assert without_place(fix.cause) == fix.fault
+    in_triton = stored(kernel="_norm", place=place | {"file": "k.py"})
+    assert in_triton.detail == f"{element}; program (2,0,0) of _norm stored it"
+    in_a_library = stored(place=place | {"text": ""})
+    assert (in_a_library.location, in_a_library.where) == ("", fix.detail)
+    assert stored(by="nothing", kernel="").where == f"{element}; nothing stores to it"
+    assert stored(by="copy", kernel="").where == element
+
+
+def test_a_line_that_is_to_blame_comes_before_that_of_the_store() -> None:
+    content = samples.raced(checks=[])
+    case = content["correctness"]["cases"][0]
+    place = {"file": "k.cu", "line": 7, "thread": (1, 0, 0), "block": (2, 0, 0), "text": "y[j] = x[j];"}
+    case["outputs"][0]["first_bad"][0]["last_store"] = {"by": "kernel", "kernel": "k", "place": place}
+    case["diagnoses"] = [{"kind": "unset_variable", "cause": "x is not set", "file": "k.cu", "line": 3}]
+    (fix,) = fixes(result(content))
+    assert fix.where == "k.cu:3"
+    assert fix.detail.endswith("of k stored it (line 7)")
