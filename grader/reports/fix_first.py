@@ -26,7 +26,7 @@ from grader.reports.gaps import gaps, lack, reached, remedy
 from grader.reports.groups import told_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from grader.records.diagnosis import Diagnosis
     from grader.records.record import (
@@ -447,11 +447,11 @@ def _numbers(
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
-    seen = _element(case)
+    seen = _element(case, diagnosis.outputs)
     fix = Fix(
         fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
     )
-    yield _stored(fix, _last_store(case))
+    yield _stored(fix, _last_store(case, diagnosis.outputs))
 
 
 def _stored(fix: Fix, store: StoreRecord | None) -> Fix:
@@ -517,14 +517,15 @@ def _cause(case: CaseResult) -> Diagnosis:
     return min((*of_case, *of_outputs), key=lambda diagnosis: diagnosis.certainty.doubt, default=NO_CAUSE)
 
 
-def _bad(case: CaseResult) -> OutputResult | None:
-    """The first wrong output."""
-    return next((output for output in case.outputs if output.bad), None)
+def _bad(case: CaseResult, names: Collection[str] = ()) -> OutputResult | None:
+    """The first wrong output, of those with these ``names`` if there is one."""
+    wrong_outputs = [output for output in case.outputs if output.bad]
+    return min(wrong_outputs, key=lambda output: output.name not in names, default=None)
 
 
-def _element(case: CaseResult) -> str:
-    """The worst of the wrong elements that the record holds of a case, and how many are wrong."""
-    output = _bad(case)
+def _element(case: CaseResult, names: Collection[str] = ()) -> str:
+    """The worst of the wrong elements that the record holds of such an output, and how many are wrong."""
+    output = _bad(case, names)
     if output is None:
         return f"in {case.name}"
     counts = f"{output.bad:,} of {output.total:,} wrong"
@@ -543,9 +544,9 @@ def _worst(output: OutputResult) -> BadElement:
     return max(output.first_bad, key=_error)
 
 
-def _last_store(case: CaseResult) -> StoreRecord | None:
+def _last_store(case: CaseResult, names: Collection[str]) -> StoreRecord | None:
     """What stored the element that ``_element`` shows; None where nobody has looked."""
-    output = _bad(case)
+    output = _bad(case, names)
     return _worst(output).last_store if output and output.first_bad else None
 
 
@@ -588,4 +589,5 @@ def _quoted(location: str, text: str) -> str:
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """The text as a sentence begins, but for a name that it begins with."""
+    return text if "_" in text.partition(" ")[0] else text[:1].upper() + text[1:]

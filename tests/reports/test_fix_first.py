@@ -459,3 +459,26 @@ def test_a_line_that_is_to_blame_comes_before_that_of_the_store() -> None:
     (fix,) = fixes(result(content))
     assert fix.where == "k.cu:3"
     assert fix.detail.endswith("of k stored it (line 7)")
+
+
+def test_the_example_is_of_an_output_that_the_diagnosis_is_about() -> None:
+    content = samples.raced(checks=[])
+    case = content["correctness"]["cases"][0]
+    element = {"index": [3], "expected": 1.0, "got": 0.0}
+    case["outputs"].append({**case["outputs"][0], "name": "vars", "first_bad": [element]})
+    case["diagnoses"] = [
+        {"kind": "unknown", "cause": "no known cause", "certainty": "unknown", "outputs": ["ln_res"]},
+        {"kind": "reads", "cause": "attn_mask is read elsewhere", "outputs": ["vars"]},
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.fault == "vars: attn_mask is read elsewhere"
+    assert fix.example.startswith("vars[3] in ")
+
+
+def test_a_sentence_that_begins_with_a_name_leaves_it_as_it_is() -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["cases"][0]["diagnoses"] = [
+        {"kind": "reads", "cause": "attn_mask is read elsewhere"}
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.fault == "attn_mask is read elsewhere"

@@ -24,6 +24,7 @@ from grader.judge.correctness.diagnosis.numbers import (
     displaced,
     incomplete_or_half,
     low_precision,
+    nearly_zero,
     overflow,
     row_factor_or_offset,
     stored_in_half,
@@ -202,7 +203,7 @@ def _matches(
     programs = [way(case) for way in (problem.unfused, *problem.other_ways)]
     right = {name: comparison for name, comparison in comparisons.items() if comparison.right}
     plain = [steps for steps in programs if steps and all(operation.plain for operation in steps)]
-    return bugs + matches([steps_of(steps, inputs.arrays) for steps in plain], evidence, right)
+    return bugs + matches([steps_of(steps, inputs.arrays) for steps in plain], evidence, right, case.sizes)
 
 
 def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) -> dict[str, Diagnosis]:
@@ -229,6 +230,7 @@ _PATTERNS = (
     cancels_near_zero,
     constant_factor,
     zeros,
+    nearly_zero,
     row_factor_or_offset,
     displaced,
     behind_the_first_warp,
