@@ -507,7 +507,29 @@ def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
         return doubt, -count
 
     best = min(causes, key=rank, default=None)
-    return best and best[0]
+    return best and _in_larger_cases(best, [cause for cause in causes if rank(cause)[0] == rank(best)[0]])
+
+
+def _in_larger_cases(
+    best: tuple[CaseResult, Diagnosis], others: list[tuple[CaseResult, Diagnosis]]
+) -> CaseResult:
+    """The best case, or one of several that are all larger than those that say the same as it.
+
+    A loop that leaves out the end of each row looks like one that is not there, where rows are short.
+    """
+    totals: dict[object, list[int]] = {}
+    for case, cause in others:
+        output = _bad(case)
+        totals.setdefault((cause.outputs, cause.kind), []).append(output.total if output else 0)
+    largest = max(totals[best[1].outputs, best[1].kind])
+    return next(
+        (
+            case
+            for case, cause in others
+            if len(same := totals[cause.outputs, cause.kind]) > 1 and min(same) > largest
+        ),
+        best[0],
+    )
 
 
 def _cause(case: CaseResult) -> Diagnosis:

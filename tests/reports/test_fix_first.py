@@ -482,3 +482,21 @@ def test_a_sentence_that_begins_with_a_name_leaves_it_as_it_is() -> None:
     ]
     (fix,) = fixes(result(content))
     assert fix.fault == "attn_mask is read elsewhere"
+
+
+@pytest.mark.parametrize(("totals", "told"), [((300, 400), "long"), ((300, 90), "short"), ((400,), "short")])
+def test_of_two_causes_that_of_all_larger_cases_is_told(totals: tuple[int, ...], told: str) -> None:
+    content = samples.raced(checks=[])
+    first = content["correctness"]["cases"][0]
+
+    def case(kind: str, number: int, total: int) -> dict[str, Any]:
+        outputs = [first["outputs"][0] | {"bad": 1, "nan": 0, "infinite": 0, "total": total}]
+        diagnoses = [{"kind": kind, "cause": f"so it is in {kind} rows"}]
+        return first | {"name": f"{kind} {number}", "outputs": outputs, "diagnoses": diagnoses}
+
+    content["correctness"]["cases"] = [
+        *(case("short", number, total) for number, total in enumerate((10, 100, 200))),
+        *(case("long", number, total) for number, total in enumerate(totals)),
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.fault == f"So it is in {told} rows"
