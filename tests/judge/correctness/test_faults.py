@@ -28,6 +28,10 @@ def held(row: np.ndarray) -> list[float]:
     return [float(row[thread::THREADS].sum()) for thread in range(THREADS)]
 
 
+def without_w(row: np.ndarray) -> np.ndarray:
+    return np.full(row.size, float(np.delete(row, np.s_[3::4]).sum()))
+
+
 def to_columns(values: list[float], columns: int) -> np.ndarray:
     return np.array([values[column % THREADS] for column in range(columns)])
 
@@ -240,3 +244,15 @@ def test_a_sum_of_deviations_that_nobody_has_squared() -> None:
         got["vars"][:] = 1e-8 * np.arange(1, 6)
 
     assert told("layernorm_forward", case, change).startswith("vars: the numbers are nearly zero")
+
+
+def test_a_sum_without_the_last_number_of_each_float4() -> None:
+    case = a_case("layernorm_forward", "5 x 256")
+    given = PROBLEMS["layernorm_forward"].inputs(case).arrays
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        layernorm(got, given, lambda values: np.array([without_w(row) for row in values]))
+
+    assert "the last of the four numbers of each float4 does not count" in told(
+        "layernorm_forward", case, change
+    )

@@ -90,6 +90,10 @@ def _first_components(chunks: Array, combine: np.ufunc) -> Array:
     return row_result(combine.reduce(chunks[..., 0], axis=-2), combine)
 
 
+def _without_last_components(chunks: Array, combine: np.ufunc) -> Array:
+    return row_result(combine.reduce(combine.reduce(chunks[..., :-1], axis=-1), axis=-2), combine)
+
+
 def _warps(held: Array, combine: np.ufunc) -> Array:
     """What the threads hold, with the axes [..., warp, lane]; the last warp is filled up."""
     lanes = np.full((*held.shape[:-1], -(-held.shape[-1] // WARP) * WARP), _start(combine))
@@ -240,6 +244,8 @@ def reductions(columns: int) -> Iterator[tuple[str, Reduction]]:
     if columns % 4 == 0:
         text = "only the first of the four numbers of each float4 counts"
         yield text, Layout(columns // 4, 4).reduction(_first_components)
+        text = "the last of the four numbers of each float4 does not count"
+        yield text, Layout(columns // 4, 4).reduction(_without_last_components)
     for count in dict.fromkeys((columns - 1, columns // WARP * WARP, columns - WARP + 1, *ROUNDED)):
         if 0 < count < columns:
             yield (
