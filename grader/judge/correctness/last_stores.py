@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.devices.device import Watched
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, UNCHANGED
 from grader.records.record import StoreRecord
+from grader.records.stores import By
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +52,10 @@ def watched_again(
         for (name, index), element, store in zip(indices, elements, again.last_stores, strict=True)
         if again.arrays[name].flat[element.number].tobytes() == answer.arrays[name][index].tobytes()
     }
-    return _with(result, stores), answer.status
+    told = _with(result, stores)
+    if told.diagnoses == [NOTHING_WRITTEN] and any(store.by is By.KERNEL for store in stores.values()):
+        told = told.model_copy(update={"diagnoses": [UNCHANGED]})
+    return told, answer.status
 
 
 def taken_over(result: CaseResult, other: CaseResult) -> CaseResult:

@@ -53,6 +53,10 @@ def own_warp(row: np.ndarray) -> np.ndarray:
     )
 
 
+def own_warp_twice(row: np.ndarray) -> np.ndarray:
+    return own_warp(row) + float(row.sum())
+
+
 def odd_tree(row: np.ndarray) -> np.ndarray:
     slots, half = held(row), THREADS // 2
     while half:
@@ -77,6 +81,7 @@ FAULTS = [
     (first_warp_for_all, "one warp's result is used for the whole block"),
     (first_warp_alone, HAND_ON),
     (own_warp, "each warp uses a result of its own"),
+    (own_warp_twice, "each warp counts its own part of a sum twice"),
     (odd_tree, "halves a number of threads that is no power of two"),
     (last_turn, "only the last column of each thread counts"),
     (shuffled_down, "only the first lane of a warp gets the result of __shfl_down_sync"),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from test_cases import CASES, right, run
+from test_cases import CASES, PROBLEM, FakeSession, right, run
 
-from grader.devices.device import Answer, Call, Status, Watched
+from grader.devices.device import Answer, Call, Memory, Schedule, Status, Watched
+from grader.judge.correctness import cases as correctness
 from grader.judge.correctness.cases import beside
+from grader.problems.problem import ArrayParameter, Inputs, Role
 from grader.records.findings import Place
 from grader.records.record import StoreRecord
 from grader.records.stores import By, LastStore
@@ -99,3 +101,24 @@ def test_a_result_of_a_gpu_has_what_the_simulator_saw_of_the_same_element() -> N
     (judged,) = run(lambda call: Answer(Status.RETURNED, arrays=wrong(call)), cases=CASES[:1])[0].cases
     (both,) = beside([judged], [checked], "gpu")
     assert both == checked
+
+
+@pytest.mark.parametrize(
+    ("store", "kind"), [(STORE, "unchanged"), (LastStore(By.NOTHING), "nothing_written")]
+)
+def test_outputs_that_a_kernel_leaves_as_they_were_are_written(store: LastStore, kind: str) -> None:
+    in_place = replace(
+        PROBLEM,
+        parameters=(ArrayParameter("x", Role.INPUT), ArrayParameter("y", Role.INOUT)),
+        inputs=lambda _: Inputs({"x": np.ones(4, np.float32), "y": np.ones(4, np.float32)}, {}, {}),
+    )
+
+    def work(call: Call) -> Answer:
+        arrays = {"x": np.ones(4, np.float32), "y": np.ones(4, np.float32)}
+        stores = (store,) * len(call.watched)
+        return Answer(Status.RETURNED, arrays=arrays, watchable=True, last_stores=stores)
+
+    judged = correctness.judge(
+        in_place, CASES[:1], lambda: FakeSession(work), (Schedule.PROGRAM,), memory=Memory.DEVICE, seconds=1.0
+    )
+    assert [diagnosis.kind for diagnosis in judged.cases[0].diagnoses] == [kind]

@@ -35,6 +35,7 @@ from grader.judge.correctness.diagnosis.programs import steps_of
 from grader.judge.correctness.diagnosis.shares import behind_the_first_warp, incomplete_reduction
 from grader.judge.correctness.diagnosis.written import (
     NOTHING_WRITTEN,
+    UNCHANGED,
     all_nan,
     every_second_unwritten,
     last_columns_unwritten,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     Outputs = Mapping[str, NDArray[np.generic]]
     Rules = tuple[Callable[[Evidence], Diagnosis | None], ...]
 
-__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "diagnose"]
+__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "UNCHANGED", "diagnose"]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
 CHANGING = as_question(

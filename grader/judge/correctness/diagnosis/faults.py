@@ -107,6 +107,11 @@ def _own_warp(chunks: Array, combine: np.ufunc) -> Array:
     return np.repeat(lanes[..., 0], WARP, axis=-1)[..., : held.shape[-1]]
 
 
+def _own_warp_twice(chunks: Array, combine: np.ufunc) -> Array:
+    """The whole beside what the warp had before that was added to it."""
+    return np.asarray(combine(row_result(_by_thread(chunks, combine), combine), _own_warp(chunks, combine)))
+
+
 def _first_warp(chunks: Array, combine: np.ufunc) -> Array:
     return row_result(_by_thread(chunks, combine)[..., :WARP], combine)
 
@@ -194,6 +199,8 @@ _OF_BLOCKS: Mapping[str, InHand] = {
     "one warp's result is used for the whole block, or a loop takes steps that are too large: add up the "
     "results of all warps, and compare the step with the number of threads": _first_warp,
     "each warp uses a result of its own: the results of the warps are not combined": _own_warp,
+    "each warp counts its own part of a sum twice: set the variable to 0 before the parts of all warps are "
+    "added to it": _own_warp_twice,
     f"only the first warp gets the result of a reduction, the others keep that of their own: {_HAND_ON}": (
         _warps_first(_own_warp)
     ),
