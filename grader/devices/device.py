@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from grader.records.coverage import Coverage
     from grader.records.findings import Finding, LineCount
     from grader.records.gaps import Gap
+    from grader.records.stores import LastStore
 
 
 class Schedule(StrEnum):
@@ -98,6 +99,14 @@ Argument = ArrayArgument | ScalarArgument | StreamArgument
 
 
 @dataclass(frozen=True)
+class Watched:
+    """An element of an array of a call, by its number in the order of memory."""
+
+    array: str
+    number: int
+
+
+@dataclass(frozen=True)
 class Call:
     """One call of an entry point.
 
@@ -114,6 +123,7 @@ class Call:
         needs: for a model: the calls that it must make, and how often at least.
         launches: for a model: who looks at its launches, if the device makes them for it.
         run: for a program: what it is run with.
+        watched: elements of which the answer is to tell what has stored into them last, if it can.
     """
 
     entry_point: str
@@ -126,6 +136,7 @@ class Call:
     needs: tuple[tuple[Call, int], ...] = ()
     launches: Launches | None = None
     run: Run | None = None
+    watched: tuple[Watched, ...] = ()
 
 
 class Launches(Protocol):
@@ -254,6 +265,8 @@ class Answer:
     kernels: int | None = None  # launches that it made; None where that is not known
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them
+    watchable: bool = False  # a call with elements that are watched would tell of them
+    last_stores: tuple[LastStore, ...] = ()  # of those elements, in their order
     on_one_stream: bool = False  # all of its work, none of which meets the host: late streams change nothing
 
     @property

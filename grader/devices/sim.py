@@ -31,6 +31,7 @@ from grader.simulator.driver import (
     ON_THE_CPU,
     RUNTIME,
     SOCKET_VARIABLE,
+    Element,
     Options,
     Order,
     RefusedError,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import ArrayArgument, DeviceKernel, ModelProgram, Script
     from grader.records.findings import Place
+    from grader.records.stores import LastStore
     from grader.runner.protocol import Bytes, Header
     from grader.sandbox.sandbox import Limits, Sandbox
 
@@ -181,6 +183,8 @@ class SimSession:
                 total_budget=total,
                 progress_budget=self._budget.progress(call),
             )
+            if call.watched:
+                options = replace(options, counters=False, coverage=False)
             self._simulator.configure(options)
             before = self._simulator.statistics()
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
@@ -193,6 +197,8 @@ class SimSession:
                     findings=(*answer.findings, *leaks),
                     on_one_stream=statistics.crossings == before.crossings,
                     kernels=statistics.launches - before.launches,
+                    watchable=call.memory is Memory.DEVICE,
+                    last_stores=self._last_stores(call),
                 )
         except (MachineError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))
@@ -209,6 +215,7 @@ class SimSession:
             watched = argument.constant and not call.staged  # the runner itself stages inputs, by copies
             constant = watched and argument.data is not None
             self._simulator.name_allocation(pointers[argument.name], argument.name, constant=constant)
+        self._watch(call, pointers)
         try:
             header = runner.ask(self._request(call, pointers), (), 0, call.seconds).header
         except RunnerError as error:
@@ -222,6 +229,25 @@ class SimSession:
             data = self._simulator.read(pointers[argument.name], layout.data_bytes(argument))
             arrays[argument.name] = layout.array(argument, np.frombuffer(data, np.uint8))
         return Answer(Status.RETURNED, arrays=arrays, printed=header["printed"])
+
+    def _watch(self, call: Call, pointers: Mapping[str, int]) -> None:
+        """Let the device keep what stores into the elements that the call asks about."""
+        if call.watched:
+            widths = {each.name: DTYPES[each.dtype].itemsize for each in calls.arrays(call)}
+            self._simulator.watch(
+                [
+                    Element(pointers[each.array] + each.number * widths[each.array], widths[each.array])
+                    for each in call.watched
+                ]
+            )
+
+    def _last_stores(self, call: Call) -> tuple[LastStore, ...]:
+        """What has stored into those elements; nothing is watched any more."""
+        if not call.watched or call.memory is Memory.HOST:
+            return ()
+        stores = self._simulator.last_stores()
+        self._simulator.watch(())
+        return tuple(replace(store, place=_without_folders(store.place)) for store in stores)
 
     def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
         return calls.request(call, pointers)

@@ -235,7 +235,10 @@ class FindingKind:
 
 _ATOMIC = "Use an atomic, let one thread write, or do what needs all blocks in a second launch."
 _TL_ATOMIC = "Use tl.atomic_add, let one program write, or do what needs all programs in a second launch."
-_MASK = "Give this access a mask that is true for what is inside alone: mask=offsets < n."
+_MASK = (
+    "Give this access a mask that is true for what is inside alone: mask=offsets < n. If it has one, the "
+    "offset of its row or the number of programs is wrong."
+)
 _SYNCTHREADS = "Put a __syncthreads() {between}, where every thread of the block reaches it."
 _SYNCWARP = "Put a __syncwarp() {between}: the threads of a warp do not run in step."
 _DEBUG_BARRIER = "Put a tl.debug_barrier() {between}, or give each its own place."

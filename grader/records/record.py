@@ -4,7 +4,7 @@ The models below are the record; ``result.schema.json`` beside this file is expo
 ``python -m grader.records.record``. The record is versioned: a newer major version is refused, a newer minor
 one is read.
 
-Layer: imports the verdicts and the kinds of gaps, and nothing else of the grader.
+Layer: imports other plain data, and nothing else of the grader.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.old import with_diagnoses, with_ending, with_facts, with_place
 from grader.records.sentences import Sentence, sentence
+from grader.records.stores import By, LastStore
 from grader.records.verdict import Ending, Verdict
 
 SCHEMA_VERSION = "1.2"
@@ -140,12 +141,38 @@ class BuildResult(_Part):
         return f"kernels: {len(sizes)}, {sum(sizes):,} bytes of machine code" if sizes else ""
 
 
+@dataclass(frozen=True)
+class PlaceRecord(Place):
+    """A place of a finding or a store, and its line."""
+
+    text: str = ""  # where it is the student's
+
+
+class StoreRecord(_Part):
+    """What has stored last into an element."""
+
+    by: By
+    kernel: str = ""
+    place: PlaceRecord | None = Field(
+        default=None, description="of the kernel's store, with the thread; null where its line is not known"
+    )
+
+    @classmethod
+    def of(cls, store: LastStore) -> StoreRecord:
+        """What the record holds of ``store``."""
+        place = PlaceRecord(**vars(store.place)) if store.place.line else None
+        return cls(by=store.by, kernel=store.kernel, place=place)
+
+
 class BadElement(_Part):
     """One wrong element."""
 
     index: list[int]
     expected: Value
     got: Value
+    last_store: StoreRecord | None = Field(
+        default=None, description="what the simulator has seen of it; null where nobody has looked"
+    )
 
 
 class ComparisonRule(_Part):
@@ -273,13 +300,6 @@ class CorrectnessResult(_Part):
     groups: list[GroupResult] = []
     cases: list[CaseResult] = []
     unreached: list[UnreachedRecord] = Field(default=[], description="what was not judged, for staff")
-
-
-@dataclass(frozen=True)
-class PlaceRecord(Place):
-    """A place of a finding, and its line."""
-
-    text: str = ""  # where it is the student's
 
 
 class FindingRecord(_Part):

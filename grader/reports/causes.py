@@ -21,7 +21,7 @@ COMPILE_ERROR = re.compile(
     re.MULTILINE,
 )
 """Matches an error of nvcc, or of the host's preprocessor and compiler."""
-_PLACE = re.compile(r" at \S+$")
+_PLACE = re.compile(r"(?:, stored)? at \S+$")
 
 
 @dataclass(frozen=True)

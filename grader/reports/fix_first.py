@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from grader.records.demands import MEASURES, bound, figure
 from grader.records.diagnosis import NO_CAUSE, Certainty
 from grader.records.findings import KINDS, STREAMS, UNWRITTEN, in_triton, parting
+from grader.records.mangled import own_names_in
 from grader.records.sentences import advice, fault_key, names
+from grader.records.stores import By
 from grader.records.verdict import Ending, Verdict
 from grader.reports.advice import LATER_CPP, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
@@ -25,7 +27,7 @@ from grader.reports.gaps import gaps, lack, reached, remedy
 from grader.reports.groups import told_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from grader.records.diagnosis import Diagnosis
     from grader.records.record import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         PlaceRecord,
         ProblemResult,
         SourceLines,
+        StoreRecord,
         Value,
     )
 
@@ -81,6 +84,7 @@ class Fix:
         gap: of a race, the lines between which a barrier belongs; none where a barrier mends nothing.
         ended: whether a limit or a crash is all that is known, as a faulty machine would cause it.
         undecided: whether it is no fault, but what the simulator cannot run.
+        stored: whether the line is what stored the wrong element: what made it so may come before.
     """
 
     fault: str
@@ -97,6 +101,7 @@ class Fix:
     gap: tuple[int, int] | None = None
     ended: bool = False
     undecided: bool = False
+    stored: bool = False
 
     @property
     def location(self) -> str:
@@ -106,7 +111,8 @@ class Fix:
     @property
     def cause(self) -> str:
         """What is wrong and at which place, in one line."""
-        return f"{self.fault} at {self.location}" if self.location else self.fault
+        at = ", stored at" if self.stored else " at"
+        return f"{self.fault}{at} {self.location}" if self.location else self.fault
 
     @property
     def where(self) -> str:
@@ -118,7 +124,8 @@ class Fix:
                 f"{_quoted(f'{earlier.file}:{earlier.line}', earlier.text)} and {_quoted(other, later.text)}"
             )
         more = f"  (also at {', '.join(self.more)})" if self.more else ""
-        return f"{_quoted(self.location, self.text)}{more}" if self.location else self.example
+        stored = "Stored at " if self.stored else ""
+        return f"{stored}{_quoted(self.location, self.text)}{more}" if self.location else self.example
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -438,10 +445,28 @@ def _numbers(
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
-    seen = _element(case)
-    yield Fix(
+    seen = _element(case, diagnosis.outputs)
+    fix = Fix(
         fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
     )
+    yield _stored(fix, _last_store(case, diagnosis.outputs))
+
+
+def _stored(fix: Fix, store: StoreRecord | None) -> Fix:
+    """A fix of wrong numbers with what is known of who stored its element."""
+    if store is None:
+        return fix
+    if store.by is not By.KERNEL or store.place is None:
+        seen = f"{fix.example}; nothing stores to it" if store.by is By.NOTHING else fix.example
+        return replace(fix, detail=seen) if fix.line else replace(fix, example=seen)
+    file = line(store.place.file)
+    (thread,) = names([store.place], triton=in_triton(file))
+    detail = f"{fix.example}; {thread} of {own_names_in(store.kernel)} stored it"
+    if fix.line:
+        return replace(fix, detail=f"{detail} (line {store.place.line})")
+    if not store.place.text:
+        return replace(fix, example=detail)
+    return replace(fix, file=file, line=store.place.line, text=store.place.text, detail=detail, stored=True)
 
 
 def _raised(case: CaseResult) -> Fix:
@@ -480,7 +505,29 @@ def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
         return doubt, -count
 
     best = min(causes, key=rank, default=None)
-    return best and best[0]
+    return best and _in_larger_cases(best, [cause for cause in causes if rank(cause)[0] == rank(best)[0]])
+
+
+def _in_larger_cases(
+    best: tuple[CaseResult, Diagnosis], others: list[tuple[CaseResult, Diagnosis]]
+) -> CaseResult:
+    """The best case, or one of several that are all larger than those that say the same as it.
+
+    A loop that leaves out the end of each row looks like one that is not there, where rows are short.
+    """
+    totals: dict[object, list[int]] = {}
+    for case, cause in others:
+        output = _bad(case)
+        totals.setdefault((cause.outputs, cause.kind), []).append(output.total if output else 0)
+    largest = max(totals[best[1].outputs, best[1].kind])
+    return next(
+        (
+            case
+            for case, cause in others
+            if len(same := totals[cause.outputs, cause.kind]) > 1 and min(same) > largest
+        ),
+        best[0],
+    )
 
 
 def _cause(case: CaseResult) -> Diagnosis:
@@ -490,25 +537,37 @@ def _cause(case: CaseResult) -> Diagnosis:
     return min((*of_case, *of_outputs), key=lambda diagnosis: diagnosis.certainty.doubt, default=NO_CAUSE)
 
 
-def _bad(case: CaseResult) -> OutputResult | None:
-    """The first wrong output."""
-    return next((output for output in case.outputs if output.bad), None)
+def _bad(case: CaseResult, names: Collection[str] = ()) -> OutputResult | None:
+    """The first wrong output, of those with these ``names`` if there is one."""
+    wrong_outputs = [output for output in case.outputs if output.bad]
+    return min(wrong_outputs, key=lambda output: output.name not in names, default=None)
 
 
-def _element(case: CaseResult) -> str:
-    """The worst of the wrong elements that the record holds of a case, and how many are wrong."""
-    output = _bad(case)
+def _element(case: CaseResult, names: Collection[str] = ()) -> str:
+    """The worst of the wrong elements that the record holds of such an output, and how many are wrong."""
+    output = _bad(case, names)
     if output is None:
         return f"in {case.name}"
     counts = f"{output.bad:,} of {output.total:,} wrong"
     if not output.first_bad:
         return f"{output.name} in {case.name}: {counts}"
-    worst = max(output.first_bad, key=_error)
+    worst = _worst(output)
     index = ", ".join(map(str, worst.index))
     expected, actual = number(worst.expected), number(worst.got)
     if expected == actual:
         expected, actual = (f"{value:.9g}" for value in (worst.expected, worst.got))
     return f"{output.name}[{index}] in {case.name}: expected {expected}, got {actual} ({counts})"
+
+
+def _worst(output: OutputResult) -> BadElement:
+    """The wrong element that is furthest off, of those that the record holds."""
+    return max(output.first_bad, key=_error)
+
+
+def _last_store(case: CaseResult, names: Collection[str]) -> StoreRecord | None:
+    """What stored the element that ``_element`` shows; None where nobody has looked."""
+    output = _bad(case, names)
+    return _worst(output).last_store if output and output.first_bad else None
 
 
 def _error(element: BadElement) -> float:
@@ -555,4 +614,5 @@ def _quoted(location: str, text: str) -> str:
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """The text as a sentence begins, but for a name that it begins with."""
+    return text if "_" in text.partition(" ")[0] else text[:1].upper() + text[1:]

@@ -23,7 +23,7 @@ from grader.problems.grid import beyond_simulator
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.threads import keep_to_one_thread
 from grader.records.diagnosis import Diagnosis
-from grader.records.findings import Severity, Tool
+from grader.records.findings import Line, Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.mangled import demangled
 from grader.records.record import (
@@ -61,7 +61,14 @@ if TYPE_CHECKING:
     from grader.judge.correctness.counted import Counted
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
-    from grader.records.record import CaseResult, GapRecord, GroupResult, UnreachedRecord
+    from grader.records.record import (
+        CaseResult,
+        GapRecord,
+        GroupResult,
+        OutputResult,
+        StoreRecord,
+        UnreachedRecord,
+    )
     from grader.run.preparation import Material
     from grader.run.prepared import AnySession, Prepared
 
@@ -466,10 +473,16 @@ def _with_unset(
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:
     """The cases with the lines of what the simulator lacks.
 
-    The first whose message begins with a place has the lines around it.
+    The first whose message begins with a place has the lines around it. Stores have theirs.
     """
     cases = [
-        case.model_copy(update={"gaps": [_with_line(gap, sources) for gap in case.gaps]}) for case in cases
+        case.model_copy(
+            update={
+                "gaps": [_with_line(gap, sources) for gap in case.gaps],
+                "outputs": [_with_stores(output, sources) for output in case.outputs],
+            }
+        )
+        for case in cases
     ]
     for index, case in enumerate(cases):
         if case.line:
@@ -485,6 +498,31 @@ def _with_line(gap: GapRecord, sources: Mapping[str, bytes]) -> GapRecord:
         file, number = place_of_call(gap.subject, sources)
     lines = excerpt(sources, file, number)
     return gap.model_copy(update={"file": file, "line": number, "source": lines})
+
+
+def _with_stores(output: OutputResult, sources: Mapping[str, bytes]) -> OutputResult:
+    """An output with the lines of what has stored its wrong elements."""
+    elements = [
+        element.model_copy(update={"last_store": _with_text(element.last_store, sources)})
+        if element.last_store is not None
+        else element
+        for element in output.first_bad
+    ]
+    return output.model_copy(update={"first_bad": elements})
+
+
+def _with_text(store: StoreRecord, sources: Mapping[str, bytes]) -> StoreRecord:
+    """A store at the innermost line that is the submission's, with what that holds."""
+    if store.place is None:
+        return store
+    lines = [Line(store.place.file, store.place.line), *store.place.calls]
+    for number, place in enumerate(lines, 1):
+        if text := line_of(sources, place.file, place.line):
+            at = replace(
+                store.place, file=place.file, line=place.line, calls=tuple(lines[number:]), text=text
+            )
+            return store.model_copy(update={"place": at})
+    return store
 
 
 def _no_speed(entry: ProblemPoints, verdict: Verdict, message: str = "") -> PerformanceResult:

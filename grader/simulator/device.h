@@ -104,6 +104,19 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
+// Some bytes of device memory.
+struct Element {
+  Address address = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What has stored last into an element.
+struct LastStore {
+  enum class By : std::uint8_t { nothing, copy, kernel } by = By::nothing;  // copy: or a fill
+  std::string kernel{};
+  Place place{};  // of a kernel's store, and its thread
+};
+
 // Kinds and their reasons stand in records/findings.py, with the words for people.
 struct Finding {
   std::string kind{}, reason{}, kernel{}, file{};
@@ -275,6 +288,9 @@ class Device {
   bool fill(Address, std::byte value, std::size_t bytes);
   Unwritten unwritten(Address, std::size_t bytes) const;  // nothing without initcheck
   bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
+
+  void watch(std::vector<Element>);  // from now on, until others are watched
+  const std::vector<LastStore>& last_stores() const;  // into what is watched, in that order
 
   Footprint footprint() const;  // of the last launch; empty without racecheck
   Footprint take_host_visible();  // of the last launch, in managed and pinned memory alone

@@ -25,6 +25,7 @@ from grader.records.errors import DeviceError
 from grader.records.findings import Finding, LineCount
 from grader.records.gaps import Gap
 from grader.records.sentences import sentence
+from grader.records.stores import LastStore
 from grader.simulator import wire
 from grader.simulator.reached import Reached
 
@@ -130,6 +131,14 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class Element:
+    """Some bytes of device memory."""
+
+    address: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class _Outcome:
     """A completion as it travels."""
 
@@ -163,6 +172,8 @@ _COMMANDS: Mapping[str, tuple[tuple[object, ...], object]] = {
     "add_client": ((), NoneType),
     "reset": ((), NoneType),
     "statistics": ((), Statistics),
+    "watch": ((tuple[Element, ...],), NoneType),
+    "last_stores": ((), tuple[LastStore, ...]),
     "name_allocation": ((int, bool, str), NoneType),
 }
 """What the judge asks, by number: the types of the fields and of the answer. See ``server/wire.h``."""
@@ -359,6 +370,15 @@ class Simulator:
         """Runtime calls that failed, with the code of ``cudaError_t``, since the last time."""
         errors: tuple[tuple[str, int], ...] = self._ask("take_errors")
         return errors
+
+    def watch(self, elements: Sequence[Element]) -> None:
+        """From now on keep the last store into each of ``elements``, and forget those watched before."""
+        self._ask("watch", tuple(elements))
+
+    def last_stores(self) -> tuple[LastStore, ...]:
+        """The last store into each element that is watched, in their order."""
+        stores: tuple[LastStore, ...] = self._ask("last_stores")
+        return stores
 
     def statistics(self) -> Statistics:
         """What ran so far."""

@@ -12,6 +12,7 @@ from grader.records.verdict import Verdict
 from grader.run.grading import GradingRequest, grade
 from grader.simulator.driver import RUNTIME
 from grader.soundness.check import check
+from grader.run.options import GradingOptions
 
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 
@@ -32,7 +33,7 @@ def test_a_struct_with_another_layout_does_not_compile(tmp_path: Path) -> None:
         file.read_text().replace("unsigned char weight;\n  float velocity[3];", "int velocity[3];")
     )
     (problem,) = grade(
-        GradingRequest(submission, read(FOLDER), ("particles",), "sim", "process", "auto", 1)
+        GradingRequest(submission, read(FOLDER), ("particles",), GradingOptions("sim", "process"), 1)
     ).problems
     assert problem.verdict is Verdict.FAIL
     assert problem.build is not None

@@ -16,6 +16,7 @@ from grader.assignments.rules import AssignmentError
 from grader.cli.arguments import FaultError
 from grader.cli.main import commands
 from grader.run.grading import GradingRequest, grade
+from grader.run.options import GradingOptions
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,10 +87,10 @@ def test_the_record_tells_that_a_folder_was_made_for_another_version(own: Path, 
     marker.write(homework, read(own))
     (own / "problems" / "sizes.py").write_text("SIZES = (1,)\n")
     packed = Path(make_archive(str(tmp_path / "handed_in"), "zip", homework))
-    record = grade(GradingRequest(packed, read(own), ("int_add",), "sim", "process", "device", 1))
+    record = grade(GradingRequest(packed, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1))
     assert any("made for another version of own" in note for note in record.submission.notes)
     marker.write(homework, read(own))
-    record = grade(GradingRequest(homework, read(own), ("int_add",), "sim", "process", "device", 1))
+    record = grade(GradingRequest(homework, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1))
     assert not any("another version" in note for note in record.submission.notes)
 
 

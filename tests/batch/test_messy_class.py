@@ -15,6 +15,7 @@ from assignments.own_assignment import INT_KERNEL, write
 from grader.assignments.assignment import read
 from grader.batch.batch import BatchRequest, run
 from grader.cli.main import commands
+from grader.run.options import GradingOptions
 from grader.simulator.driver import RUNTIME
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def test_all_reports_say_the_same(tmp_path: Path) -> None:
     upload(submissions)
     tables(out, tmp_path / "submitted.csv")
     request = BatchRequest(
-        submissions, out, read(own), "sim", "process", seed=5, jobs=2, submitted=tmp_path / "submitted.csv"
+        submissions, out, read(own), GradingOptions("sim", "process"), seed=5, jobs=2, submitted=tmp_path / "submitted.csv"
     )
     assert run(request).graded == 10
     export = tmp_path / "export.csv"

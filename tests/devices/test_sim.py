@@ -22,10 +22,12 @@ from grader.devices.device import (
     Schedule,
     Status,
     StreamArgument,
+    Watched,
 )
 from grader.devices.hints import hints
 from grader.devices.sim import Sim, SimSession
 from grader.records.sentences import sentence
+from grader.records.stores import By, LastStore
 from grader.simulator.driver import LIBRARIES, RUNTIME
 
 if TYPE_CHECKING:
@@ -97,6 +99,23 @@ SIZE = ScalarArgument("n", "int", N)
 FACTOR = ScalarArgument("factor", "float", 2.0)
 ONE_STREAM = StreamArgument("stream", 0)
 TWO_STREAMS = (StreamArgument("first", 0), StreamArgument("second", 1))
+
+
+def test_an_answer_tells_what_has_stored_into_the_elements_that_are_asked_for(session: SimSession) -> None:
+    call = Call("launch_scale", (output(), data(), SIZE, FACTOR, ONE_STREAM), 20)
+    assert session.run(call).last_stores == ()
+    watched = (Watched("out", 70), Watched("in", 70))
+    answer = session.run(replace(call, watched=watched))
+    assert answer.watchable
+    by_kernel, by_nobody = answer.last_stores
+    assert by_kernel.kernel.startswith("_Z5scale")
+    place = by_kernel.place
+    assert (place.file, place.block, place.thread) == ("kernels.cu", (1, 0, 0), (6, 0, 0))
+    assert by_nobody == LastStore(By.NOTHING)
+    assert not answer.counts, "what is asked again is not counted again"
+    assert session.run(call).last_stores == ()
+    host = replace(call, entry_point="launch_host", memory=Memory.HOST, watched=watched)
+    assert not session.run(host).watchable
 
 
 @pytest.mark.parametrize("schedule", list(Schedule))

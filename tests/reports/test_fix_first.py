@@ -16,7 +16,7 @@ from grader.records.diagnosis import theme
 from grader.records.findings import KINDS, Reason
 from grader.records.record import ProblemResult
 from grader.reports.causes import without_place
-from grader.reports.fix_first import causes, fix_first, fixes
+from grader.reports.fix_first import Fix, causes, fix_first, fixes
 from grader.run import grading
 from grader.run.bench import Bench
 from grader.run.options import GradingOptions
@@ -426,3 +426,80 @@ def test_what_a_newer_standard_has_is_said_of_an_error() -> None:
     assert (
         fixes(found(build=build))[0].do == "This is C++20; C++17 is what is compiled. Write it without that."
     )
+
+
+def stored(**store: object) -> Fix:
+    """What is said of wrong numbers, of which the first was stored like this."""
+    content = samples.raced(checks=[])
+    (element,) = content["correctness"]["cases"][0]["outputs"][0]["first_bad"]
+    element["last_store"] = {"by": "kernel", "kernel": "_Z14ker_layer_normPfS_", **store}
+    (fix,) = fixes(result(content))
+    return fix
+
+
+def test_wrong_numbers_have_the_statement_that_stored_them() -> None:
+    element = "ln_res[0, 999] in 37 x 1000: expected 0.25, got NaN (1,037 of 37,000 wrong)"
+    place = {"file": "k.cu", "line": 7, "thread": (1, 0, 0), "block": (2, 0, 0), "text": "  y[j] = x[j];"}
+    fix = stored(place=place)
+    assert fix.where == "Stored at k.cu:7: y[j] = x[j];"
+    assert fix.detail == f"{element}; thread (1,0,0) of block (2,0,0) of ker_layer_norm stored it"
+    assert fix.cause.endswith(", stored at k.cu:7")
+    assert without_place(fix.cause) == fix.fault
+    in_triton = stored(kernel="_norm", place=place | {"file": "k.py"})
+    assert in_triton.detail == f"{element}; program (2,0,0) of _norm stored it"
+    in_a_library = stored(place=place | {"text": ""})
+    assert (in_a_library.location, in_a_library.where) == ("", fix.detail)
+    assert stored(by="nothing", kernel="").where == f"{element}; nothing stores to it"
+    assert stored(by="copy", kernel="").where == element
+
+
+def test_a_line_that_is_to_blame_comes_before_that_of_the_store() -> None:
+    content = samples.raced(checks=[])
+    case = content["correctness"]["cases"][0]
+    place = {"file": "k.cu", "line": 7, "thread": (1, 0, 0), "block": (2, 0, 0), "text": "y[j] = x[j];"}
+    case["outputs"][0]["first_bad"][0]["last_store"] = {"by": "kernel", "kernel": "k", "place": place}
+    case["diagnoses"] = [{"kind": "unset_variable", "cause": "x is not set", "file": "k.cu", "line": 3}]
+    (fix,) = fixes(result(content))
+    assert fix.where == "k.cu:3"
+    assert fix.detail.endswith("of k stored it (line 7)")
+
+
+def test_the_example_is_of_an_output_that_the_diagnosis_is_about() -> None:
+    content = samples.raced(checks=[])
+    case = content["correctness"]["cases"][0]
+    element = {"index": [3], "expected": 1.0, "got": 0.0}
+    case["outputs"].append({**case["outputs"][0], "name": "vars", "first_bad": [element]})
+    case["diagnoses"] = [
+        {"kind": "unknown", "cause": "no known cause", "certainty": "unknown", "outputs": ["ln_res"]},
+        {"kind": "reads", "cause": "attn_mask is read elsewhere", "outputs": ["vars"]},
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.fault == "vars: attn_mask is read elsewhere"
+    assert fix.example.startswith("vars[3] in ")
+
+
+def test_a_sentence_that_begins_with_a_name_leaves_it_as_it_is() -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["cases"][0]["diagnoses"] = [
+        {"kind": "reads", "cause": "attn_mask is read elsewhere"}
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.fault == "attn_mask is read elsewhere"
+
+
+@pytest.mark.parametrize(("totals", "told"), [((300, 400), "long"), ((300, 90), "short"), ((400,), "short")])
+def test_of_two_causes_that_of_all_larger_cases_is_told(totals: tuple[int, ...], told: str) -> None:
+    content = samples.raced(checks=[])
+    first = content["correctness"]["cases"][0]
+
+    def case(kind: str, number: int, total: int) -> dict[str, Any]:
+        outputs = [first["outputs"][0] | {"bad": 1, "nan": 0, "infinite": 0, "total": total}]
+        diagnoses = [{"kind": kind, "cause": f"so it is in {kind} rows"}]
+        return first | {"name": f"{kind} {number}", "outputs": outputs, "diagnoses": diagnoses}
+
+    content["correctness"]["cases"] = [
+        *(case("short", number, total) for number, total in enumerate((10, 100, 200))),
+        *(case("long", number, total) for number, total in enumerate(totals)),
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.fault == f"So it is in {told} rows"

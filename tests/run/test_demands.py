@@ -17,6 +17,7 @@ from grader.records.record import PerformanceResult, TimedCase
 from grader.records.verdict import Verdict
 from grader.run.demands import NO_CODE, NOT_COUNTED, Facts, judged, reference_code
 from grader.run.grading import GradingRequest, grade
+from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,7 +168,7 @@ demands = [
     right = tmp_path / "class" / "right"
 
     def result() -> ProblemResult:
-        request = GradingRequest(right, read(own), ("int_add",), "sim", "process", "device", 1)
+        request = GradingRequest(right, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1)
         return grade(request).problems[0]
 
     plain = result()

@@ -13,6 +13,7 @@ from grader.judge.correctness.checkers import CheckerError, described, refused, 
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.judge.correctness.exchange import ended, failed
+from grader.judge.correctness.last_stores import watched_again
 from grader.judge.correctness.launches import Launches
 from grader.judge.correctness.places import right_at_places
 from grader.problems.problem import ModelProblem, Role
@@ -108,6 +109,10 @@ def _called(
         result = result.model_copy(update=update)
     if second and not second[0].goes_on:
         answer = replace(answer, status=second[0].status)
+    if answer.usable and answer.watchable and any(output.bad for output in result.outputs):
+        call = case_call(problem, content, inputs, seconds, memory, schedule)
+        result, ending = watched_again(result, call, answer, session)
+        answer = replace(answer, status=ending)
     return result, answer
 
 

@@ -23,6 +23,7 @@ from grader.judge.correctness.counted import Counted, counted
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.correctness.endings import Endings, counting_kinds, findings_of
 from grader.judge.correctness.exchange import failed
+from grader.judge.correctness.last_stores import taken_over
 from grader.problems.threads import keep_to_one_thread
 from grader.records.diagnosis import Diagnosis, as_question
 from grader.records.errors import DeviceError
@@ -486,7 +487,7 @@ def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: s
         if result.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
             both.append(_noted(other, Diagnosis("luck", f"right on {name} this time, wrong on the sim")))
         else:
-            both.append(result.model_copy(update={"gaps": other.gaps}))
+            both.append(taken_over(result, other).model_copy(update={"gaps": other.gaps}))
     return both
 
 

@@ -10,6 +10,7 @@
 #include "engine/checks/checks.h"
 #include "engine/checks/coverage.h"
 #include "engine/checks/host_visible.h"
+#include "engine/checks/last_stores.h"
 #include "engine/checks/races.h"
 #include "engine/launch.h"
 
@@ -84,6 +85,7 @@ struct Device::State {
   Coverages coverages;
   GlobalRaces* races = nullptr;
   HostVisible host_visible;
+  LastStores last_stores;
   std::uint64_t spent = 0, launches = 0;  // since `configure`, of Options::total_budget
   std::uint64_t clock = 0;  // of the device: warp instructions, and the cost of launches
   Crew crew;
@@ -206,6 +208,7 @@ std::optional<Allocation> Device::find(Address address) const { return state_->m
 bool Device::write(Address to, std::span<const std::byte> data) {
   if (!state_->memory.inside(to, data.size())) return false;
   std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
+  state_->last_stores.copied(to, data.size());
   state_->memory.mark(to, data.size(), true);
   return true;
 }
@@ -217,6 +220,7 @@ bool Device::read(Address from, std::span<std::byte> data) const {
 bool Device::fill(Address to, std::byte value, std::size_t bytes) {
   if (!state_->memory.inside(to, bytes)) return false;
   std::memset(reinterpret_cast<void*>(to), static_cast<int>(value), bytes);
+  state_->last_stores.copied(to, bytes);
   state_->memory.mark(to, bytes, true);
   return true;
 }
@@ -224,12 +228,16 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
   if (!state_->memory.inside(to, bytes) || !state_->memory.inside(from, bytes)) return false;
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   state_->memory.copy_marks(to, from, bytes);
+  state_->last_stores.copied(to, bytes);
   return true;
 }
 
 Unwritten Device::unwritten(Address address, std::size_t bytes) const {
   return options.initcheck ? state_->memory.unwritten(address, bytes) : Unwritten{};
 }
+
+void Device::watch(std::vector<Element> elements) { state_->last_stores.watch(std::move(elements)); }
+const std::vector<LastStore>& Device::last_stores() const { return state_->last_stores.all(); }
 
 Footprint Device::take_host_visible() { return state_->host_visible.take(); }
 Footprint Device::footprint() const { return options.racecheck ? sim::footprint(*state_->races) : Footprint{}; }
@@ -270,6 +278,7 @@ Ran Device::launch(const Launch& launch) {
   s.races = options.racecheck ? state_->races : nullptr;
   s.host_visible = options.racecheck ? &state_->host_visible : nullptr;
   state_->host_visible.clear();
+  s.last_stores = state_->last_stores.any() ? &state_->last_stores : nullptr;
   if (s.races) begin_launch(*s.races, s);
   state_->spent += launch_cost;
   ++state_->launches;
@@ -303,6 +312,7 @@ void Device::limit_heap(std::size_t bytes) { state_->memory.heap_limit = bytes; 
 void Device::reset() {
   state_->modules.clear();
   state_->memory.reset();
+  state_->last_stores.watch({});
   state_->findings.take();
   state_->counts.clear();
   state_->coverages.clear();

@@ -27,6 +27,7 @@ namespace sim {
 struct SharedRaces;
 struct GlobalRaces;
 class HostVisible;
+class LastStores;
 class Trail;
 
 // The registers of one call of a function, for the lanes that are in it.
@@ -138,6 +139,7 @@ struct LaunchState {
   std::uint64_t spent_before = 0;  // of Options::total_budget, by earlier launches
   GlobalRaces* races = nullptr;
   HostVisible* host_visible = nullptr;  // with racecheck
+  LastStores* last_stores = nullptr;  // where elements are watched
   std::vector<std::byte> bank;  // the launch bank
   std::byte* bank_start = nullptr;
   std::byte* constants = nullptr;

@@ -340,7 +340,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     warp.parameters = launch.launch.parameters.data();
     warp.lists = launch.program.lists.data();
     warp.parameter_size = static_cast<std::uint32_t>(launch.launch.parameters.size());
-    warp.watched = o.initcheck || o.racecheck || o.counters;
+    warp.watched = o.initcheck || o.racecheck || o.counters || launch.last_stores;
     warp.descending = o.order == Order::reversed;
     const auto put = [&](WarpSpecial s, std::uint32_t v) {
       broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v);

@@ -216,6 +216,8 @@ void Judge::add_commands() {
                       all.allocations,     all.bytes,
                       crossings,           report_.launched};
   });
+  add("watch", [this](std::vector<Element> elements) { device_.watch(std::move(elements)); });
+  add("last_stores", [this] { return device_.last_stores(); });
   add("name_allocation", [this](Address base, bool constant, const std::string& name) {  // constant: only to be read
     if (!device_.describe(base, name, constant)) throw Refused("not the start of a live allocation");
   });

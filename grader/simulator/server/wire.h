@@ -69,6 +69,8 @@ SIM_WIRE(Line, SIM_MEMBER(file), SIM_MEMBER(line));
 SIM_WIRE(Dim3, SIM_MEMBER(x), SIM_MEMBER(y), SIM_MEMBER(z));
 SIM_WIRE(Place, SIM_MEMBER(file), SIM_MEMBER(line), SIM_MEMBER(calls), SIM_MEMBER(thread), SIM_MEMBER(block),
          SIM_MEMBER(does), SIM_MEMBER(bytes));
+SIM_WIRE(Element, SIM_MEMBER(address), SIM_MEMBER(bytes));
+SIM_WIRE(LastStore, SIM_MEMBER(by), SIM_MEMBER(kernel), SIM_MEMBER(place));
 SIM_WIRE(Fact, SIM_MEMBER(name), SIM_MEMBER(value));
 SIM_WIRE(Finding, SIM_MEMBER(kind), SIM_MEMBER(reason), SIM_MEMBER(kernel), SIM_MEMBER(file), SIM_MEMBER(line),
          SIM_MEMBER(places), SIM_MEMBER(facts), SIM_MEMBER(severity));
@@ -87,6 +89,9 @@ SIM_WIRE(Coverage, SIM_MEMBER(kernel), SIM_MEMBER(fewest_blocks), SIM_MEMBER(mos
 SIM_WIRE(HostSite, SIM_MEMBER(below), SIM_MEMBER(equal), SIM_MEMBER(above), SIM_MEMBER(a_low), SIM_MEMBER(a_high),
          SIM_MEMBER(b_low), SIM_MEMBER(b_high), SIM_MEMBER(at), SIM_MEMBER(number), SIM_MEMBER(compares));
 SIM_WIRE(Reached, SIM_MEMBER(kernels), SIM_MEMBER(host));
+template <> struct Wire<LastStore::By> {
+  static constexpr std::array<std::string_view, 3> values{"nothing", "copy", "kernel"};
+};
 template <> struct Wire<Severity> {
   static constexpr std::array<std::string_view, 2> values{"error", "warning"};
 };

@@ -15,6 +15,8 @@ from grader.judge.correctness.diagnosis.programs import steps_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from grader.problems.problem import Case
+
     Totals = Callable[[np.ndarray], np.ndarray]
 
 THREADS = 96  # of a block that owns a row
@@ -24,6 +26,10 @@ HAND_ON = "only the first warp gets the result of a reduction, the others keep t
 def held(row: np.ndarray) -> list[float]:
     """What each thread has added up of its columns."""
     return [float(row[thread::THREADS].sum()) for thread in range(THREADS)]
+
+
+def without_w(row: np.ndarray) -> np.ndarray:
+    return np.full(row.size, float(np.delete(row, np.s_[3::4]).sum()))
 
 
 def to_columns(values: list[float], columns: int) -> np.ndarray:
@@ -45,6 +51,10 @@ def own_warp(row: np.ndarray) -> np.ndarray:
     return to_columns(
         [sum(sums[thread // 32 * 32 : thread // 32 * 32 + 32]) for thread in range(THREADS)], row.size
     )
+
+
+def own_warp_twice(row: np.ndarray) -> np.ndarray:
+    return own_warp(row) + float(row.sum())
 
 
 def odd_tree(row: np.ndarray) -> np.ndarray:
@@ -71,6 +81,7 @@ FAULTS = [
     (first_warp_for_all, "one warp's result is used for the whole block"),
     (first_warp_alone, HAND_ON),
     (own_warp, "each warp uses a result of its own"),
+    (own_warp_twice, "each warp counts its own part of a sum twice"),
     (odd_tree, "halves a number of threads that is no power of two"),
     (last_turn, "only the last column of each thread counts"),
     (shuffled_down, "only the first lane of a warp gets the result of __shfl_down_sync"),
@@ -142,7 +153,7 @@ def test_every_fault_can_be_computed_for_rows_of_any_length(problem: object) -> 
         if steps.shape[-1] >= LEAST_COLUMNS and steps.shape[-1] not in seen:
             seen.add(steps.shape[-1])
             sizes = {name: one.size for name, one in steps.outputs().items()}
-            for text, faulty in variations(steps):
+            for text, faulty in variations(steps, case.sizes):
                 made = {name: one.size for name, one in faulty.outputs().items()}
                 assert made == sizes, (case.name, text)
 
@@ -173,3 +184,80 @@ def test_a_tile_that_is_not_transposed(double: bool) -> None:
     names = "gamma_grad and betta_grad" if double else "gamma_grad"
     said = f"{names}: the sums run along the rows of a 32 x 32 tile, not down its columns"
     assert told("layernorm_backward", case, change).startswith(said)
+
+
+def softmax(x: np.ndarray, mask: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    scores = np.where(hidden, -np.inf, x.astype(np.float64) + mask)
+    exponential = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponential / exponential.sum(axis=-1, keepdims=True)
+
+
+def a_masked_case(future: int) -> tuple[Case, np.ndarray, np.ndarray, np.ndarray]:
+    """A case of several batches, heads and queries, with its scores, mask and the number of each row."""
+    for case in PROBLEMS["softmax_forward"].cases(21):
+        batch, heads, queries, keys = (
+            case.sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len")
+        )
+        if min(batch, heads) > 1 and heads < queries < keys < 200 and case.sizes["mask_future"] == future:
+            given = PROBLEMS["softmax_forward"].inputs(case).arrays
+            mask = given["attn_mask"]
+            if mask is not None and (mask[0] != mask[1]).any() and (mask > -1).any(axis=1).all():
+                rows = np.arange(batch * heads * queries).reshape(batch, heads, queries)
+                return case, given["inp"], mask.astype(np.float64), rows
+    raise AssertionError("no such case")
+
+
+def test_a_mask_whose_rows_are_taken_for_shorter_ones() -> None:
+    case, x, mask, rows = a_masked_case(future=0)
+    batch, keys, queries = x.shape[0], x.shape[-1], case.sizes["from_len"]
+    read = mask.ravel()[np.arange(batch)[:, None] * queries + np.arange(keys)][:, None, None]
+    wrong = softmax(x, read, np.zeros(x.shape, np.bool_))
+    text = told("softmax_forward", case, lambda got: got.update(inp=wrong.astype(np.float32)))
+    assert text.startswith(f"attn_mask is read at row * from_len + column, but its rows have {keys} columns")
+    by_remainder = softmax(x, mask[rows % batch], np.zeros(x.shape, np.bool_))
+    text = told("softmax_forward", case, lambda got: got.update(inp=by_remainder.astype(np.float32)))
+    assert text.startswith("attn_mask is read in row r % ")
+    assert "batch_size" in text.partition(",")[0]
+
+
+def test_the_future_behind_another_key_than_the_query() -> None:
+    case, x, mask, rows = a_masked_case(future=1)
+    hidden = np.arange(x.shape[-1]) > (rows % case.sizes["nhead"])[..., None]
+    wrong = softmax(x, mask[:, None, None], hidden)
+    text = told("softmax_forward", case, lambda got: got.update(inp=wrong.astype(np.float32)))
+    assert text.startswith("the future is hidden behind key r % ")
+    assert "nhead" in text.partition(",")[0]
+
+
+def test_the_last_columns_that_a_loop_leaves_out() -> None:
+    case = a_case("softmax_forward", "1 x 1 x 3 x 2047")
+    given = PROBLEMS["softmax_forward"].inputs(case).arrays
+    x = given["inp"].astype(np.float64)
+    if given["attn_mask"] is not None:
+        x += given["attn_mask"][:, None, None]
+    wrong = np.exp(x - x.max(axis=-1, keepdims=True))
+    wrong[..., 1920:] = x[..., 1920:]
+    wrong /= wrong[..., :1920].sum(axis=-1, keepdims=True)
+    text = told("softmax_forward", case, lambda got: got.update(inp=wrong.astype(np.float32)))
+    assert text.startswith("columns from 1920 on are left out of a loop over the row (subtract, exp, sum)")
+
+
+def test_a_sum_of_deviations_that_nobody_has_squared() -> None:
+    case = a_case("layernorm_forward", "5 x 256")
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        got["vars"][:] = 1e-8 * np.arange(1, 6)
+
+    assert told("layernorm_forward", case, change).startswith("vars: the numbers are nearly zero")
+
+
+def test_a_sum_without_the_last_number_of_each_float4() -> None:
+    case = a_case("layernorm_forward", "5 x 256")
+    given = PROBLEMS["layernorm_forward"].inputs(case).arrays
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        layernorm(got, given, lambda values: np.array([without_w(row) for row in values]))
+
+    assert "the last of the four numbers of each float4 does not count" in told(
+        "layernorm_forward", case, change
+    )

@@ -24,6 +24,7 @@ from grader.judge.correctness.diagnosis.numbers import (
     displaced,
     incomplete_or_half,
     low_precision,
+    nearly_zero,
     overflow,
     row_factor_or_offset,
     stored_in_half,
@@ -34,6 +35,7 @@ from grader.judge.correctness.diagnosis.programs import steps_of
 from grader.judge.correctness.diagnosis.shares import behind_the_first_warp, incomplete_reduction
 from grader.judge.correctness.diagnosis.written import (
     NOTHING_WRITTEN,
+    UNCHANGED,
     all_nan,
     every_second_unwritten,
     last_columns_unwritten,
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     Outputs = Mapping[str, NDArray[np.generic]]
     Rules = tuple[Callable[[Evidence], Diagnosis | None], ...]
 
-__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "diagnose"]
+__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "UNCHANGED", "diagnose"]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
 CHANGING = as_question(
@@ -202,7 +204,7 @@ def _matches(
     programs = [way(case) for way in (problem.unfused, *problem.other_ways)]
     right = {name: comparison for name, comparison in comparisons.items() if comparison.right}
     plain = [steps for steps in programs if steps and all(operation.plain for operation in steps)]
-    return bugs + matches([steps_of(steps, inputs.arrays) for steps in plain], evidence, right)
+    return bugs + matches([steps_of(steps, inputs.arrays) for steps in plain], evidence, right, case.sizes)
 
 
 def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) -> dict[str, Diagnosis]:
@@ -229,6 +231,7 @@ _PATTERNS = (
     cancels_near_zero,
     constant_factor,
     zeros,
+    nearly_zero,
     row_factor_or_offset,
     displaced,
     behind_the_first_warp,

@@ -10,6 +10,7 @@ Layer: imports numpy, the program and the evidence.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from grader.judge.correctness.diagnosis.programs import row_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from grader.judge.correctness.comparison import Comparison
     from grader.judge.correctness.diagnosis.evidence import Evidence, Match
@@ -87,6 +90,10 @@ def _first_components(chunks: Array, combine: np.ufunc) -> Array:
     return row_result(combine.reduce(chunks[..., 0], axis=-2), combine)
 
 
+def _without_last_components(chunks: Array, combine: np.ufunc) -> Array:
+    return row_result(combine.reduce(combine.reduce(chunks[..., :-1], axis=-1), axis=-2), combine)
+
+
 def _warps(held: Array, combine: np.ufunc) -> Array:
     """What the threads hold, with the axes [..., warp, lane]; the last warp is filled up."""
     lanes = np.full((*held.shape[:-1], -(-held.shape[-1] // WARP) * WARP), _start(combine))
@@ -98,6 +105,11 @@ def _own_warp(chunks: Array, combine: np.ufunc) -> Array:
     held = _by_thread(chunks, combine)
     lanes = row_result(_warps(held, combine), combine)
     return np.repeat(lanes[..., 0], WARP, axis=-1)[..., : held.shape[-1]]
+
+
+def _own_warp_twice(chunks: Array, combine: np.ufunc) -> Array:
+    """The whole beside what the warp had before that was added to it."""
+    return np.asarray(combine(row_result(_by_thread(chunks, combine), combine), _own_warp(chunks, combine)))
 
 
 def _first_warp(chunks: Array, combine: np.ufunc) -> Array:
@@ -187,6 +199,8 @@ _OF_BLOCKS: Mapping[str, InHand] = {
     "one warp's result is used for the whole block, or a loop takes steps that are too large: add up the "
     "results of all warps, and compare the step with the number of threads": _first_warp,
     "each warp uses a result of its own: the results of the warps are not combined": _own_warp,
+    "each warp counts its own part of a sum twice: set the variable to 0 before the parts of all warps are "
+    "added to it": _own_warp_twice,
     f"only the first warp gets the result of a reduction, the others keep that of their own: {_HAND_ON}": (
         _warps_first(_own_warp)
     ),
@@ -237,7 +251,9 @@ def reductions(columns: int) -> Iterator[tuple[str, Reduction]]:
     if columns % 4 == 0:
         text = "only the first of the four numbers of each float4 counts"
         yield text, Layout(columns // 4, 4).reduction(_first_components)
-    for count in dict.fromkeys((columns - 1, columns // WARP * WARP, *ROUNDED)):
+        text = "the last of the four numbers of each float4 does not count"
+        yield text, Layout(columns // 4, 4).reduction(_without_last_components)
+    for count in dict.fromkeys((columns - 1, columns // WARP * WARP, columns - WARP + 1, *ROUNDED)):
         if 0 < count < columns:
             yield (
                 f"a reduction is over the first {count} of {columns} columns only",
@@ -289,14 +305,70 @@ def readings(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
             source = np.where(column < behind, column, column - behind)
             text = f"{name} is read {behind} columns too early, from column {behind} on"
             yield text, {name: array[..., source]}
-        rows = array.reshape(-1, columns)
-        row = np.arange(len(rows))
+        whole = steps.source(name)
+        rows = whole.reshape(-1, columns)
+        row = steps.row_numbers(whole.shape)
         for group in (size for size in GROUPS if size < len(rows)):
             text = f"{name} is read from the first of {group} rows for all of them"
-            yield text, {name: rows[row // group * group].reshape(array.shape)}
+            yield text, {name: rows[row // group * group]}
         if len(rows) > 1:
-            yield f"{name} is read from the row before", {name: rows[row - 1].reshape(array.shape)}
+            yield f"{name} is read from the row before", {name: rows[row - 1]}
             yield f"{name} is read from the first row for all rows", {name: array * 0 + rows[0]}
+
+
+def misplaced_rows(steps: Steps, sizes: Mapping[str, int]) -> Iterator[tuple[str, Steps]]:
+    """Rows whose number follows from another size than theirs: of an input, and of what hides the future."""
+    columns = steps.shape[-1]
+    row = steps.row_numbers(steps.shape)
+    for name, whole in ((name, steps.source(name)) for name in steps.arrays):
+        count = prod(whole.shape[:-1])
+        if whole.shape[-1] != columns or count == 1:
+            continue
+        flat, own_row = whole.ravel(), steps.row_numbers(whole.shape)
+        for length, names in _by_value(sizes).items():
+            if length != columns and (count - 1) * length + columns <= flat.size:
+                text = f"{name} is read at row * {names} + column, but its rows have {columns} columns"
+                read = flat[own_row[..., None] * length + np.arange(columns)]
+                yield text, replace(steps, arrays={**steps.arrays, name: read})
+        if whole.shape == steps.shape:
+            continue
+        for formula, numbers in _of_row(row, sizes):
+            if numbers.max() < count:
+                read = whole.reshape(-1, columns)[numbers]
+                text = f"{name} is read in row {formula}, where r is a row of the whole tensor"
+                yield text, replace(steps, arrays={**steps.arrays, name: read})
+    if any(operation.function == "hide future" for operation in steps.program):
+        for formula, queries in _of_row(row, sizes):
+            text = f"the future is hidden behind key {formula}, where r is a row of the whole tensor"
+            yield text, replace(steps, queries=queries)
+
+
+def _by_value(sizes: Mapping[str, int]) -> dict[int, str]:
+    """The names of sizes by their values, which are larger than 1."""
+    values = dict.fromkeys(value for value in sizes.values() if value > 1)
+    names = {value: [name for name in sizes if sizes[name] == value] for value in values}
+    return {value: f"({' or '.join(same)})" if len(same) > 1 else same[0] for value, same in names.items()}
+
+
+def _of_row(row: NDArray[np.intp], sizes: Mapping[str, int]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """Numbers that a kernel may work out of the number of a row."""
+    for value, names in _by_value(sizes).items():
+        yield f"r % {names}", row % value
+        yield f"r / {names}", row // value
+
+
+def skipped_columns(steps: Steps) -> Iterator[tuple[str, Steps]]:
+    """Steps of a kernel that works in place and leave the last columns of each row as they were."""
+    columns, program = steps.shape[-1], steps.program
+    if program[-1].output.name not in steps.arrays:
+        return
+    counts = (columns - 1, columns // WARP * WARP, *(columns // size * size for size in ROUNDED))
+    loops = sorted(combinations(range(len(program) + 1), 2), key=lambda loop: loop[1] - loop[0])
+    for begin, end in loops:
+        names = ", ".join(operation.function for operation in program[begin:end])
+        for count in dict.fromkeys(count for count in counts if 0 < count < columns):
+            text = f"columns from {count} on are left out of a loop over the row ({names})"
+            yield text, replace(steps, left_out=(range(begin, end), count))
 
 
 def padded(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
@@ -312,8 +384,8 @@ def padded(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
             yield "columns past the end of a row count as zeros in a reduction", more
 
 
-def variations(steps: Steps) -> Iterator[tuple[str, Steps]]:
-    """``steps`` with one fault each, the commonest first."""
+def variations(steps: Steps, sizes: Mapping[str, int]) -> Iterator[tuple[str, Steps]]:
+    """``steps`` with one fault each, the commonest first; ``sizes`` of the case have their names."""
     reductions_of_rows = steps.reductions
     wherever = [
         reductions_of_rows,
@@ -324,10 +396,15 @@ def variations(steps: Steps) -> Iterator[tuple[str, Steps]]:
             yield text, replace(steps, faulty=dict.fromkeys(some, faulty))
     for text, arrays in (*padded(steps), *readings(steps)):
         yield text, replace(steps, arrays={**steps.arrays, **arrays})
+    yield from misplaced_rows(steps, sizes)
+    yield from skipped_columns(steps)
 
 
 def matches(
-    ways: Sequence[Steps], evidence: Mapping[str, Evidence], right: Mapping[str, Comparison]
+    ways: Sequence[Steps],
+    evidence: Mapping[str, Evidence],
+    right: Mapping[str, Comparison],
+    sizes: Mapping[str, int],
 ) -> list[Match]:
     """The faults that outputs follow in the rows around the first wrong one; ``right`` outputs should stay.
 
@@ -350,7 +427,7 @@ def matches(
         }
         if sum(part.actual.size for part in parts.values()) > MOST_TRIED_ELEMENTS:
             continue
-        for number, (text, faulty) in enumerate(variations(steps.part(window))):
+        for number, (text, faulty) in enumerate(variations(steps.part(window), sizes)):
             predicted = faulty.outputs()
             if (formula := match(parts, predicted, COMMONER + number, text)) is None:
                 continue

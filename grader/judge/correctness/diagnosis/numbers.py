@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDESPREAD = 0.2  # share of wrong elements at which rounding may be the cause: it hits all alike
 DIFFERENT_VALUES = 8  # fewer may be such that half precision holds by chance
 RANDOM_SIGNS = 32  # wrong elements: of fewer, any error can have either sign
+NEXT_TO_NOTHING = 1e-5
 CHANGING = 0.3  # share of neighbours that differ in sign: a half where errors are rounding, but for chance
 
 
@@ -64,6 +65,20 @@ def zeros(evidence: Evidence) -> Diagnosis | None:
     if (evidence.actual[evidence.wrong] == 0).mean() >= ALMOST_ALL:
         return Diagnosis("zeros", "the wrong elements are zero")
     return None
+
+
+def nearly_zero(evidence: Evidence) -> Diagnosis | None:
+    """Nearly all elements are wrong, and next to nothing beside what they should be."""
+    size = np.abs(evidence.expected)
+    nothing = np.abs(evidence.actual) <= NEXT_TO_NOTHING * size
+    if (nothing & evidence.wrong).mean() < ALMOST_ALL or evidence.wrong.sum() < 4:
+        return None
+    return Diagnosis(
+        "nearly_zero",
+        "the numbers are nearly zero",
+        "does what is added up cancel (deviations from a mean do, unless they are squared first), or is a "
+        "divisor far too large?",
+    )
 
 
 def displaced(evidence: Evidence) -> Diagnosis | None:

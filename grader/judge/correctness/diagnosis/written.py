@@ -22,6 +22,12 @@ NOTHING_WRITTEN = Diagnosis(
     "nothing_written", "nothing was written: the output still holds what was there before", unwritten=True
 )
 """The whole diagnosis of a case whose outputs all are as they were; reports may fold such cases."""
+UNCHANGED = as_question(
+    "unchanged",
+    "what is stored is what was there before",
+    "does a factor or a term make no difference, or is what was read stored again?",
+)
+"""Instead of that where a kernel has stored to the outputs."""
 FEWEST_WRAPPED = 1 << 10  # rows: no number of a row has fewer bits
 MOST_ROWS = 128  # of a block, which ends behind the last row
 MOST_IN_FLOAT = 1 << 24

@@ -1,6 +1,7 @@
 // Hands an access to the checkers that are on.
 #include "engine/checks/checks.h"
 #include "engine/checks/host_visible.h"
+#include "engine/checks/last_stores.h"
 #include "engine/hang.h"
 #include "engine/hooks.h"
 #include "engine/isa/access.h"
@@ -32,6 +33,8 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
     if (launch.options.initcheck || launch.races) check_global(w, i, a, rows);
     if (a.high > shared_arena && launch.host_visible) [[unlikely]]
       launch.host_visible->add(w, i, a, rows);
+    if (launch.last_stores && a.write) [[unlikely]]
+      launch.last_stores->stored(w, i, a);
     if (launch.options.counters) count_global(w, i, a, rows);
   }
   if (a.write && !a.atomic && w.worker->frame->unwritten && launch.options.initcheck) [[unlikely]]

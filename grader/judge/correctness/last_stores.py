@@ -1,0 +1,85 @@
+"""What has stored the wrong elements of a case last: one more call, in which the simulator watches them.
+
+It costs a call only where numbers are wrong, and only on a device that can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.devices.device import Watched
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, UNCHANGED
+from grader.records.record import StoreRecord
+from grader.records.stores import By
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.devices.device import Answer, Call, Session, Status
+    from grader.records.record import CaseResult
+
+    Stores = Mapping[tuple[str, tuple[int, ...]], StoreRecord | None]
+    """By output and index of an element."""
+
+
+def watched_again(
+    result: CaseResult, call: Call, answer: Answer, session: Session
+) -> tuple[CaseResult, Status]:
+    """The ``result`` of a call with what has stored its wrong elements, and how the call ended that tells it.
+
+    Arrays stay in place in that call. Nothing is said of an element that it makes otherwise.
+
+    Args:
+        result: of ``answer``, with wrong elements.
+        call: that was answered.
+        answer: of a device that can watch elements.
+        session: that answered, and takes further calls.
+    """
+    indices = [
+        (output.name, tuple(element.index)) for output in result.outputs for element in output.first_bad
+    ]
+    elements = tuple(
+        Watched(name, int(np.ravel_multi_index(index, answer.arrays[name].shape))) for name, index in indices
+    )
+    again = session.run(replace(call, staged=False, queued={}, watched=elements))
+    if not again.usable:
+        return result, answer.status if again.goes_on else again.status
+    stores = {
+        (name, index): StoreRecord.of(store)
+        for (name, index), element, store in zip(indices, elements, again.last_stores, strict=True)
+        if again.arrays[name].flat[element.number].tobytes() == answer.arrays[name][index].tobytes()
+    }
+    told = _with(result, stores)
+    if told.diagnoses == [NOTHING_WRITTEN] and any(store.by is By.KERNEL for store in stores.values()):
+        told = told.model_copy(update={"diagnoses": [UNCHANGED]})
+    return told, answer.status
+
+
+def taken_over(result: CaseResult, other: CaseResult) -> CaseResult:
+    """The ``result`` of a GPU with what has stored those elements that are wrong on the simulator, too."""
+    return _with(
+        result,
+        {
+            (output.name, tuple(element.index)): element.last_store
+            for output in other.outputs
+            for element in output.first_bad
+        },
+    )
+
+
+def _with(result: CaseResult, stores: Stores) -> CaseResult:
+    outputs = [
+        output.model_copy(
+            update={
+                "first_bad": [
+                    element.model_copy(update={"last_store": stores.get((output.name, tuple(element.index)))})
+                    for element in output.first_bad
+                ]
+            }
+        )
+        for output in result.outputs
+    ]
+    return result.model_copy(update={"outputs": outputs})
