@@ -518,6 +518,11 @@ class SimScriptSession(SimSession):
         self._simulator.load_ptx(kernel.code.decode(errors="replace"))
         self._in_triton.add(str(kernel.facts.get("name")))
 
+    def _last_stores(self, call: Call) -> tuple[LastStore, ...]:
+        return tuple(
+            replace(store, in_triton=store.kernel in self._in_triton) for store in super()._last_stores(call)
+        )
+
     def _reported(self, answer: Answer) -> Answer:
         """The answer with all that the simulator has to report, in the words of each kernel's language."""
         reported = super()._reported(answer)

@@ -156,12 +156,13 @@ class StoreRecord(_Part):
     place: PlaceRecord | None = Field(
         default=None, description="of the kernel's store, with the thread; null where its line is not known"
     )
+    in_triton: bool = Field(default=False, description="whether that kernel is one of Triton")
 
     @classmethod
     def of(cls, store: LastStore) -> StoreRecord:
         """What the record holds of ``store``."""
         place = PlaceRecord(**vars(store.place)) if store.place.line else None
-        return cls(by=store.by, kernel=store.kernel, place=place)
+        return cls(by=store.by, kernel=store.kernel, place=place, in_triton=store.in_triton)
 
 
 class BadElement(_Part):

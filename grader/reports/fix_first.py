@@ -460,7 +460,7 @@ def _stored(fix: Fix, store: StoreRecord | None) -> Fix:
         seen = f"{fix.example}; nothing stores to it" if store.by is By.NOTHING else fix.example
         return replace(fix, detail=seen) if fix.line else replace(fix, example=seen)
     file = line(store.place.file)
-    (thread,) = names([store.place], triton=in_triton(file))
+    (thread,) = names([store.place], triton=store.in_triton)
     detail = f"{fix.example}; {thread} of {own_names_in(store.kernel)} stored it"
     if fix.line:
         return replace(fix, detail=f"{detail} (line {store.place.line})")

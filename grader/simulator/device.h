@@ -136,7 +136,7 @@ struct LineCount {
   std::uint64_t shared_requests = 0, shared_wavefronts = 0, minimal_wavefronts = 0;
   std::uint64_t barriers = 0;
   std::uint64_t undefined_lanes = 0;  // that a shuffle gave what no lane of its mask has
-  std::uint64_t atomics = 0;          // of lanes
+  std::uint64_t atomics = 0;  // of lanes
 };
 
 // The ways that an instruction with a guard has gone: a branch or anything else that a predicate may leave out.

@@ -10,9 +10,9 @@ import pytest
 from grader.assignments.assignment import read
 from grader.records.verdict import Verdict
 from grader.run.grading import GradingRequest, grade
+from grader.run.options import GradingOptions
 from grader.simulator.driver import RUNTIME
 from grader.soundness.check import check
-from grader.run.options import GradingOptions
 
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 

@@ -87,10 +87,14 @@ def test_the_record_tells_that_a_folder_was_made_for_another_version(own: Path, 
     marker.write(homework, read(own))
     (own / "problems" / "sizes.py").write_text("SIZES = (1,)\n")
     packed = Path(make_archive(str(tmp_path / "handed_in"), "zip", homework))
-    record = grade(GradingRequest(packed, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1))
+    record = grade(
+        GradingRequest(packed, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1)
+    )
     assert any("made for another version of own" in note for note in record.submission.notes)
     marker.write(homework, read(own))
-    record = grade(GradingRequest(homework, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1))
+    record = grade(
+        GradingRequest(homework, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1)
+    )
     assert not any("another version" in note for note in record.submission.notes)
 
 

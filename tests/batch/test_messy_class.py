@@ -126,7 +126,13 @@ def test_all_reports_say_the_same(tmp_path: Path) -> None:
     upload(submissions)
     tables(out, tmp_path / "submitted.csv")
     request = BatchRequest(
-        submissions, out, read(own), GradingOptions("sim", "process"), seed=5, jobs=2, submitted=tmp_path / "submitted.csv"
+        submissions,
+        out,
+        read(own),
+        GradingOptions("sim", "process"),
+        seed=5,
+        jobs=2,
+        submitted=tmp_path / "submitted.csv",
     )
     assert run(request).graded == 10
     export = tmp_path / "export.csv"

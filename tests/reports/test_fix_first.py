@@ -445,7 +445,7 @@ def test_wrong_numbers_have_the_statement_that_stored_them() -> None:
     assert fix.detail == f"{element}; thread (1,0,0) of block (2,0,0) of ker_layer_norm stored it"
     assert fix.cause.endswith(", stored at k.cu:7")
     assert without_place(fix.cause) == fix.fault
-    in_triton = stored(kernel="_norm", place=place | {"file": "k.py"})
+    in_triton = stored(kernel="_norm", place=place | {"file": "k.py"}, in_triton=True)
     assert in_triton.detail == f"{element}; program (2,0,0) of _norm stored it"
     in_a_library = stored(place=place | {"text": ""})
     assert (in_a_library.location, in_a_library.where) == ("", fix.detail)

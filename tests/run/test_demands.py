@@ -168,7 +168,9 @@ demands = [
     right = tmp_path / "class" / "right"
 
     def result() -> ProblemResult:
-        request = GradingRequest(right, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1)
+        request = GradingRequest(
+            right, read(own), ("int_add",), GradingOptions("sim", "process", "device"), 1
+        )
         return grade(request).problems[0]
 
     plain = result()
