@@ -45,7 +45,6 @@ ALLOWED: dict[str, set[str]] = {
         *GROUND,
         "assignments",
         "submissions",
-        "sandbox",
         "simulator",
         "languages",
         "judge",

@@ -25,6 +25,7 @@ from grader.records.coverage import NOTHING
 from grader.records.errors import MachineError
 from grader.records.findings import Finding, by_descriptor, facts, in_cpp
 from grader.records.gaps import Gap, GapKind
+from grader.records.stores import LastStore, StoreInTriton
 from grader.simulator.driver import (
     ALL_CONFIGS,
     LIBRARIES,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     from grader.devices.device import ArrayArgument, DeviceKernel, ModelProgram, Script
     from grader.records.findings import Place
-    from grader.records.stores import LastStore
     from grader.runner.protocol import Bytes, Header
     from grader.sandbox.sandbox import Limits, Sandbox
 
@@ -520,7 +520,8 @@ class SimScriptSession(SimSession):
 
     def _last_stores(self, call: Call) -> tuple[LastStore, ...]:
         return tuple(
-            replace(store, in_triton=store.kernel in self._in_triton) for store in super()._last_stores(call)
+            StoreInTriton(**vars(store)) if store.kernel in self._in_triton else store
+            for store in super()._last_stores(call)
         )
 
     def _reported(self, answer: Answer) -> Answer:

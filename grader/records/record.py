@@ -33,7 +33,7 @@ from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.old import with_diagnoses, with_ending, with_facts, with_place
 from grader.records.sentences import Sentence, sentence
-from grader.records.stores import By, LastStore
+from grader.records.stores import By, LastStore, StoreInTriton
 from grader.records.verdict import Ending, Verdict
 
 SCHEMA_VERSION = "1.2"
@@ -162,7 +162,7 @@ class StoreRecord(_Part):
     def of(cls, store: LastStore) -> StoreRecord:
         """What the record holds of ``store``."""
         place = PlaceRecord(**vars(store.place)) if store.place.line else None
-        return cls(by=store.by, kernel=store.kernel, place=place, in_triton=store.in_triton)
+        return cls(by=store.by, kernel=store.kernel, place=place, in_triton=isinstance(store, StoreInTriton))
 
 
 class BadElement(_Part):

@@ -27,10 +27,13 @@ class LastStore:
         by: what has stored.
         kernel: its name, as the compiler has it; empty where no kernel has stored.
         place: of the store, with the thread; without a line where no kernel has stored or none is known.
-        in_triton: whether that kernel is one of Triton.
     """
 
     by: By
     kernel: str = ""
     place: Place = Place("", 0)  # noqa: RUF009 - frozen
-    in_triton: bool = False
+
+
+@dataclass(frozen=True)
+class StoreInTriton(LastStore):
+    """The last store into an element, by a kernel of Triton."""
