@@ -100,10 +100,11 @@ Argument = ArrayArgument | ScalarArgument | StreamArgument
 
 @dataclass(frozen=True)
 class Watched:
-    """An element of an array of a call, by its number in the order of memory."""
+    """An element in an array of a call: where its bytes begin there, and how many they are."""
 
     array: str
-    number: int
+    begin: int
+    size: int
 
 
 @dataclass(frozen=True)

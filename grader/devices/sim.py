@@ -233,12 +233,8 @@ class SimSession:
     def _watch(self, call: Call, pointers: Mapping[str, int]) -> None:
         """Let the device keep what stores into the elements that the call asks about."""
         if call.watched:
-            widths = {each.name: DTYPES[each.dtype].itemsize for each in calls.arrays(call)}
             self._simulator.watch(
-                [
-                    Element(pointers[each.array] + each.number * widths[each.array], widths[each.array])
-                    for each in call.watched
-                ]
+                [Element(pointers[each.array] + each.begin, each.size) for each in call.watched]
             )
 
     def _last_stores(self, call: Call) -> tuple[LastStore, ...]:

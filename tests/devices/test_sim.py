@@ -104,7 +104,7 @@ TWO_STREAMS = (StreamArgument("first", 0), StreamArgument("second", 1))
 def test_an_answer_tells_what_has_stored_into_the_elements_that_are_asked_for(session: SimSession) -> None:
     call = Call("launch_scale", (output(), data(), SIZE, FACTOR, ONE_STREAM), 20)
     assert session.run(call).last_stores == ()
-    watched = (Watched("out", 70), Watched("in", 70))
+    watched = (Watched("out", 280, 4), Watched("in", 280, 4))
     answer = session.run(replace(call, watched=watched))
     assert answer.watchable
     by_kernel, by_nobody = answer.last_stores

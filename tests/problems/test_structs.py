@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from grader.devices.device import Watched
+from grader.judge.correctness.calls import watched
 from grader.problems.contents import integers, real
 from grader.problems.explained import FormulaError
 from grader.problems.formula import Range, problem
@@ -89,6 +91,20 @@ def test_a_formula_sees_fields() -> None:
     assert np.allclose(expected["bodies.position"].candidates[0].expected, right)
     assert asked.roles["bodies.mass"] is Role.INOUT
     assert asked.roles["others.mass"] is Role.INPUT
+
+
+def test_an_element_of_a_field_has_bytes_of_its_own() -> None:
+    made = moving()
+    (case, *_) = [case for case in made.cases(1) if case.sizes["n"] == 31]
+    body = struct("Body", BODY)
+    (kind, mass) = (field.offset for field in body.fields if field.name in {"kind", "mass"})
+    positions = np.zeros((31, 3), np.float32)
+    assert watched(made, case, "bodies.position", (7, 2), positions) == Watched(
+        "bodies", 7 * body.bytes + 8, 4
+    )
+    masses, kinds = np.zeros(31), np.zeros(31, np.int8)
+    assert watched(made, case, "bodies.mass", (7,), masses) == Watched("bodies", 7 * body.bytes + mass, 8)
+    assert watched(made, case, "bodies.kind", (0,), kinds) == Watched("bodies", kind, 1)
 
 
 def test_a_struct_is_passed_by_value() -> None:

@@ -111,7 +111,7 @@ def _called(
         answer = replace(answer, status=second[0].status)
     if answer.usable and answer.watchable and any(output.bad for output in result.outputs):
         call = case_call(problem, content, inputs, seconds, memory, schedule)
-        result, ending = watched_again(result, call, answer, session)
+        result, ending = watched_again(problem, content, result, call, answer, session)
         answer = replace(answer, status=ending)
     return result, answer
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grader.devices.device import (
     ArrayArgument,
     Call,
@@ -11,6 +13,7 @@ from grader.devices.device import (
     ScalarArgument,
     Schedule,
     StreamArgument,
+    Watched,
 )
 from grader.problems import written
 from grader.problems.problem import (
@@ -26,7 +29,6 @@ from grader.problems.problem import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from grader.devices.device import Argument, Launches
@@ -139,6 +141,34 @@ def by_field(
             unpacked = parameter.struct.unpacked(fields.pop(parameter.name))
             fields |= {f"{parameter.name}.{field}": array for field, array in unpacked.items()}
     return fields
+
+
+def watched(
+    problem: Problem, case: Case, name: str, index: tuple[int, ...], array: NDArray[np.generic]
+) -> Watched:
+    """Where the element of an output lies in the arrays of a call.
+
+    Args:
+        problem: of the output.
+        case: of the call.
+        name: of the output, or of a field of structs.
+        index: of the element.
+        array: the output, or the field, as it came back.
+    """
+    structs = problem.launcher(case).structs if isinstance(problem, KernelProblem) else ()
+    for parameter in structs:
+        for field in parameter.struct.fields:
+            if name == f"{parameter.name}.{field.name}":
+                axes = array.ndim - len(field.shape)
+                begin = _number(index[:axes], array.shape[:axes]) * parameter.struct.bytes + field.offset
+                inside = _number(index[axes:], field.shape) * array.itemsize
+                return Watched(parameter.name, begin + inside, array.itemsize)
+    return Watched(name, _number(index, array.shape) * array.itemsize, array.itemsize)
+
+
+def _number(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    """Of an element, in the order of memory."""
+    return int(np.ravel_multi_index(index, shape)) if shape else 0
 
 
 def named_arguments(inputs: Inputs) -> tuple[Argument, ...]:

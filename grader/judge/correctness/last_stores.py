@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.devices.device import Watched
+from grader.judge.correctness.calls import by_field, watched
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, UNCHANGED
 from grader.records.record import StoreRecord
 from grader.records.stores import By
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from grader.devices.device import Answer, Call, Session, Status
+    from grader.problems.problem import Case, Problem
     from grader.records.record import CaseResult
 
     Stores = Mapping[tuple[str, tuple[int, ...]], StoreRecord | None]
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
 
 def watched_again(
-    result: CaseResult, call: Call, answer: Answer, session: Session
+    problem: Problem, case: Case, result: CaseResult, call: Call, answer: Answer, session: Session
 ) -> tuple[CaseResult, Status]:
     """The ``result`` of a call with what has stored its wrong elements, and how the call ended that tells it.
 
     Arrays stay in place in that call. Nothing is said of an element that it makes otherwise.
 
     Args:
+        problem: that the call answers.
+        case: of the call.
         result: of ``answer``, with wrong elements.
         call: that was answered.
         answer: of a device that can watch elements.
@@ -41,16 +44,15 @@ def watched_again(
     indices = [
         (output.name, tuple(element.index)) for output in result.outputs for element in output.first_bad
     ]
-    elements = tuple(
-        Watched(name, int(np.ravel_multi_index(index, answer.arrays[name].shape))) for name, index in indices
-    )
+    elements = tuple(watched(problem, case, name, index, answer.arrays[name]) for name, index in indices)
     again = session.run(replace(call, staged=False, queued={}, watched=elements))
     if not again.usable:
         return result, answer.status if again.goes_on else again.status
+    made = {name: np.atleast_1d(array) for name, array in by_field(problem, case, again.arrays).items()}
     stores = {
         (name, index): StoreRecord.of(store)
-        for (name, index), element, store in zip(indices, elements, again.last_stores, strict=True)
-        if again.arrays[name].flat[element.number].tobytes() == answer.arrays[name][index].tobytes()
+        for (name, index), store in zip(indices, again.last_stores, strict=True)
+        if made[name][index].tobytes() == answer.arrays[name][index].tobytes()
     }
     told = _with(result, stores)
     if told.diagnoses == [NOTHING_WRITTEN] and any(store.by is By.KERNEL for store in stores.values()):

@@ -62,7 +62,7 @@ def test_each_wrong_element_has_what_stored_it() -> None:
     assert by_kernel.place is not None
     assert (by_kernel.place.file, by_kernel.place.line) == ("double.cu", 3)
     assert by_nobody == StoreRecord(by=By.NOTHING)
-    assert [call.watched for call in calls if call.watched] == [(Watched("y", 1), Watched("y", 3))]
+    assert [call.watched for call in calls if call.watched] == [(Watched("y", 4, 4), Watched("y", 12, 4))]
 
 
 def test_nothing_is_said_of_an_element_that_is_made_otherwise() -> None:

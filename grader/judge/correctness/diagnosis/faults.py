@@ -306,6 +306,8 @@ def readings(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
             text = f"{name} is read {behind} columns too early, from column {behind} on"
             yield text, {name: array[..., source]}
         whole = steps.source(name)
+        if whole.ndim == 1:  # a single row, of which this may be a part
+            continue
         rows = whole.reshape(-1, columns)
         row = steps.row_numbers(whole.shape)
         for group in (size for size in GROUPS if size < len(rows)):
