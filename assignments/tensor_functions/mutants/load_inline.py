@@ -39,9 +39,9 @@ MUTANTS = (
     edit(
         "row_softmax",
         "largest-left",
-        "expf(x[at] - largest) / total",
-        "expf(x[at]) / total",
-        "the powers are not those that were added",
+        "largest = combined<threads>(largest, -INFINITY, Larger());",
+        "",
+        "each thread takes the largest of its own elements away",
         "small sizes",
     ),
     edit(
