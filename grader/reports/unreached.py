@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.records.coverage import Way
-from grader.records.mangled import demangled
+from grader.records.mangled import own_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ def sentences(records: Sequence[UnreachedRecord]) -> Iterator[str]:
 
 
 def _sentence(record: UnreachedRecord) -> str:
-    kernel = f" of {demangled(record.kernel).partition('(')[0]}" if record.kernel else ""
+    kernel = f" of {own_name(record.kernel)}" if record.kernel else ""
     if record.constant is not None:
         where = "equal to" if record.side == "equal" else record.side.value
         return f"no case{kernel} had a number {where} {record.constant}"

@@ -148,13 +148,16 @@ def changes(x: torch.Tensor) -> torch.Tensor:
 def test_what_has_no_kernel_is_refused_by_name(
     formula: Callable[[torch.Tensor], torch.Tensor], text: str
 ) -> None:
-    asked: Any = problem(
-        id="any",
-        file="any.cu",
-        launcher="f(float* x, int n)" if formula is changes else "f(float* y, const float* x, int n)",
-        formula=formula,
-        inputs=lambda n: {"x": real(n)},
-        sizes={"n": Range(1, 100)},
-    )
+    arguments: dict[str, Any] = {
+        "id": "any",
+        "file": "any.cu",
+        "launcher": "f(float* x, int n)" if formula is changes else "f(float* y, const float* x, int n)",
+        "formula": formula,
+        "inputs": lambda n: {"x": real(n)},
+        "sizes": {"n": Range(1, 100)},
+    }
+    asked: Any = problem(**arguments, timing=({"n": 100},))
     with pytest.raises(FormulaError, match=text):
         asked.unfused(asked.cases(1)[10])
+    untimed: Any = problem(**arguments)
+    assert untimed.unfused(untimed.cases(1)[10]) == ()

@@ -30,8 +30,9 @@ def main() -> None:
             answer: dict[str, Any] = look(log, asked)
         else:
             with log.open("a") as file:
-                options = " ".join(str(asked[name]) for name in ("device", "sandbox", "memory", "seed"))
-                file.write(f"{Path(asked['path']).name} {asked['operation']} {os.getpid()} {options}\n")
+                options = " ".join(asked["options"][name] for name in ("device", "sandbox", "memory"))
+                name = Path(asked["path"]).name
+                file.write(f"{name} {asked['operation']} {os.getpid()} {options} {asked['seed']}\n")
             if asked["operation"] == "grade":
                 sys.stdout.write(json.dumps({"doing": "timing it"}) + "\n")
             answer = {"built": {}} if asked["operation"] == "build" else {"record": grade(asked, log)}
@@ -49,7 +50,8 @@ def look(log: Path, asked: dict[str, Any]) -> dict[str, Any]:
     broken = log.with_name(f"broken-{gpu}")
     if broken.exists():
         return {"files": WANTED, "error": broken.read_text()}
-    kind = "sim" if asked["device"] == "auto" else asked["device"]
+    device = asked["options"]["device"]
+    kind = "sim" if device == "auto" else device
     return {"files": WANTED, "kind": kind, "name": "a device", "compiler": "nvcc 13.0"}
 
 
@@ -123,7 +125,7 @@ def record(asked: dict[str, Any], sha256: str, error: str | None, code: int, ans
             "seed": asked["seed"],
             "started": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
             "seconds": 1.0,
-            "device": {"kind": asked["device"], "name": "a device", "compiler": "nvcc 13.0"},
+            "device": {"kind": asked["options"]["device"], "name": "a device", "compiler": "nvcc 13.0"},
             "score": Points(earned=5 * earned, decided=5 * decided, possible=100),
             "problems": problems,
             "exit_code": code,

@@ -165,11 +165,11 @@ def test_what_would_be_judged_otherwise_is_graded_again(
 @pytest.mark.parametrize(
     ("asked", "again"),
     [
-        ({"device": "gpu"}, True),
+        ({"options": GradingOptions("gpu")}, True),
         ({"seed": 6}, True),
         ({"seed": 5}, False),
-        ({"memory": "host"}, True),
-        ({"memory": "device"}, False),
+        ({"options": GradingOptions("sim", memory="host")}, True),
+        ({"options": GradingOptions("sim", memory="device")}, False),
         ({"seed": None}, False),
         ({"since": datetime(2040, 1, 1, tzinfo=UTC)}, True),
         ({"since": datetime(2020, 1, 1, tzinfo=UTC)}, False),
@@ -255,7 +255,7 @@ def test_there_is_a_line_for_each_submission_also_without_a_terminal(terminal: b
 
 def test_the_options_reach_each_grading(request_: BatchRequest, tmp_path: Path) -> None:
     hand_in(request_.folder, a="right")
-    run(replace(request_, sandbox="process", memory="host", seed=7))
+    run(replace(request_, options=GradingOptions("sim", "process", "host"), seed=7))
     assert (tmp_path / "log").read_text().split()[3:] == ["sim", "process", "host", "7"]
 
 

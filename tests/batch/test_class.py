@@ -37,7 +37,7 @@ def test_each_submission_gets_what_it_must_also_if_the_batch_is_killed(tmp_path:
 
 
 def test_a_wrong_record_is_seen(tmp_path: Path) -> None:
-    asked = {"assignment": "llm_systems_3", "seed": 7, "device": "sim"}
+    asked = {"assignment": "llm_systems_3", "seed": 7, "options": {"device": "sim"}}
     for out, code in (("alone", 0), ("again", 0), ("other", 1)):
         record = fake_worker.record(asked, "", None, code, answered=True)
         (tmp_path / out / "doe").mkdir(parents=True)

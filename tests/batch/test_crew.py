@@ -38,7 +38,8 @@ ORPHANED = """
 import sys, time
 from grader.batch.crew import Worker, Station
 worker = Worker(Station())
-worker.ask({"operation": "look", "assignment": "llm_systems_3", "device": "sim", "sandbox": "process"})
+options = {"device": "sim", "sandbox": "process"}
+worker.ask({"operation": "look", "assignment": "llm_systems_3", "options": options})
 print(worker._process.pid, flush=True)
 time.sleep(600)
 """

@@ -17,6 +17,7 @@ def test_each_has_its_sentence() -> None:
     records = [
         BRANCH,
         BRANCH.model_copy(update={"side": Way.PASSED}),
+        BRANCH.model_copy(update={"kernel": "_Z7softmaxILi32EEvPf"}),
         UnreachedRecord(file="a.cu", line=20, kernel="", side=Way.TAKEN),
         UnreachedRecord(file="a.cu", line=21, kernel="", side=Side.ABOVE, constant=9000),
         UnreachedRecord(file="a.cu", line=22, kernel="k", side=Side.EQUAL, constant=7),
@@ -24,6 +25,7 @@ def test_each_has_its_sentence() -> None:
     assert list(sentences(records)) == [
         "a.cu:12  a branch of add was never taken: not judged",
         "a.cu:12  a branch of add was always taken: not judged",
+        "a.cu:12  a branch of softmax was never taken: not judged",
         "a.cu:20  no case ran this line of host code: not judged",
         "a.cu:21  no case had a number above 9000: not judged",
         "a.cu:22  no case of k had a number equal to 7: not judged",
