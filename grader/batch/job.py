@@ -66,11 +66,10 @@ def grade(request: GradingRequest, cluster: Cluster, tell: Callable[[str], None]
 
 def _command(request: GradingRequest, record: Path) -> list[str]:
     """The command line of the job, which grades the same."""
-    options = {**slurm.of_request(request), "json": record}
-    words = [*slurm.grader("grade", request.path, options), "--quiet"]
-    words += slurm.on_node(request.options).words()
-    words += [word for name in request.problems for word in ("--problem", name)]
-    return words + [f"--{name}" for name in ("profile", "fast") if getattr(request, name)]
+    flags = {"quiet": True, "profile": request.profile, "fast": request.fast}
+    options = {**slurm.graded_alike(request), "json": record, **flags}
+    problems = [word for name in request.problems for word in ("--problem", name)]
+    return slurm.grader("grade", request.path, options) + problems
 
 
 def _submit(words: Sequence[str], device: str, cluster: Cluster, log: Path) -> str:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,12 +30,12 @@ from grader.records.errors import MachineError
 from grader.records.record import write_text
 from grader.reports.folder import RECORD
 from grader.run.grading import graded_files
+from grader.run.options import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from grader.run.grading import GradingRequest
-    from grader.run.options import GradingOptions
     from grader.submissions.discovery import Entry
 
 INSTALL = "python -m pip install 'kernel-grader[slurm]'"
@@ -189,31 +189,25 @@ def command(request: BatchRequest, cluster: Cluster, number: int) -> list[str]:
     """The command line of task ``number``, from 1."""
     options = {
         "out": request.out.resolve(),
-        **of_request(request),
+        **graded_alike(request),
         "jobs": request.jobs or cluster.processors,
         "since": request.since and request.since.isoformat(timespec="seconds"),
         "shard": f"{number}/{cluster.tasks}",
     }
-    line = [*grader("batch", request.folder, options), *on_node(request.options).words()]
+    line = grader("batch", request.folder, options)
     return line + [word for name in request.only for word in ("--only", name)]
 
 
-def of_request(request: BatchRequest | GradingRequest) -> dict[str, object]:
-    """The assignment and the seed of a job, as they were asked for here."""
-    return {"assignment": request.assignment.folder, "seed": request.seed}
-
-
-def on_node(options: GradingOptions) -> GradingOptions:
-    """The options of a job: unless a device is named, it grades on a GPU."""
-    return replace(options, device="gpu") if options.device == "auto" else options
+def graded_alike(request: BatchRequest | GradingRequest) -> dict[str, object]:
+    """The options by which a job grades as was asked here; unless another device was, on a GPU."""
+    options = request.options
+    on_node = replace(options, device="gpu") if options.device == "auto" else options
+    return {"assignment": request.assignment.folder, "seed": request.seed, **asdict(on_node)}
 
 
 def grader(name: str, path: Path, options: Mapping[str, object]) -> list[str]:
-    """The command line of a grader's command, with those options that have a value."""
-    line = [sys.executable, "-P", "-m", "grader", name, str(path.resolve())]
-    return line + [
-        word for option, value in options.items() if value is not None for word in (f"--{option}", str(value))
-    ]
+    """The command line of a grader's command, with those options that have a value or are on."""
+    return [sys.executable, "-P", "-m", "grader", name, str(path.resolve()), *words(options)]
 
 
 def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends: Path) -> str:

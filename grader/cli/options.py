@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from grader.records.record import SEED_BITS
-from grader.run.options import GradingOptions
+from grader.run.options import GradingOptions, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ def grading(command: Command) -> Command:
 
 
 def _option(option: Field[Any]) -> Callable[[Command], Command]:
-    name, choices = f"--{option.name.replace('_', '-')}", option.metadata.get("choices")
+    name, choices = spelled(option.name), option.metadata.get("choices")
     help_text = option.metadata.get("help")
     if choices is None:
         return click.option(name, is_flag=True, help=help_text)

@@ -6,9 +6,13 @@ fields.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from grader.sandbox.backends import BACKENDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,16 @@ class GradingOptions:
         },
     )
 
-    def words(self) -> list[str]:
-        """The words of a command line that say the same."""
-        words: list[str] = []
-        for option in fields(self):
-            value, name = getattr(self, option.name), f"--{option.name.replace('_', '-')}"
-            if value is True:
-                words.append(name)
-            elif value is not False:
-                words += [name, value]
-        return words
+
+def words(options: Mapping[str, object]) -> list[str]:
+    """The words of a command line for options by name: of those that are off, or have no value, none."""
+    line: list[str] = []
+    for name, value in options.items():
+        if value is not None and value is not False:
+            line += [spelled(name)] if value is True else [spelled(name), str(value)]
+    return line
+
+
+def spelled(name: str) -> str:
+    """The option of a command line for a parameter."""
+    return f"--{name.replace('_', '-')}"

@@ -9,7 +9,7 @@ import pytest
 
 from grader.cli.batch import batch
 from grader.cli.grade import grade
-from grader.run.options import GradingOptions
+from grader.run.options import GradingOptions, words
 
 if TYPE_CHECKING:
     import click
@@ -26,10 +26,10 @@ def other(option: str) -> object:
 def test_a_command_understands_the_words_of_each_option(command: click.Command, option: str) -> None:
     options = GradingOptions(**{option: other(option)})
     context = command.make_context(
-        command.name, ["hw", "--out", "out"][: 3 if command is batch else 1] + options.words()
+        command.name, ["hw", "--out", "out"][: 3 if command is batch else 1] + words(asdict(options))
     )
     assert {name: context.params[name] for name in asdict(options)} == asdict(options)
 
 
 def test_options_that_are_the_usual_ones_say_so_but_for_those_that_are_off() -> None:
-    assert GradingOptions().words() == ["--device", "auto", "--sandbox", "auto", "--memory", "auto"]
+    assert words(asdict(GradingOptions())) == ["--device", "auto", "--sandbox", "auto", "--memory", "auto"]
