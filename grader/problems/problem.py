@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from grader.problems.checking import Wrong
     from grader.problems.operations import Operation
-    from grader.problems.structs import Struct
+    from grader.problems.structs import Field, Struct
 
 MEMORY_GROUP = "memory and concurrency"
 """The case group that findings of the checkers decide; it holds no cases of its own."""
@@ -109,14 +109,16 @@ class StructParameter:
     role: Role | None
 
     @property
+    def fields(self) -> Mapping[str, Field]:
+        """The fields by the names that inputs and outputs have for them, in order."""
+        return {f"{self.name}.{field.name}": field for field in self.struct.fields}
+
+    @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
         """The fields of an array of structs, as arrays of their own."""
         if self.role is None:
             return ()
-        return tuple(
-            ArrayParameter(f"{self.name}.{field.name}", self.role, field.dtype)
-            for field in self.struct.fields
-        )
+        return tuple(ArrayParameter(name, self.role, field.dtype) for name, field in self.fields.items())
 
     @property
     def scalars(self) -> tuple[ScalarParameter, ...]:
@@ -124,8 +126,7 @@ class StructParameter:
         if self.role is not None:
             return ()
         return tuple(
-            ScalarParameter(f"{self.name}.{field.name}", DTYPES[field.dtype].arithmetic)
-            for field in self.struct.fields
+            ScalarParameter(name, DTYPES[field.dtype].arithmetic) for name, field in self.fields.items()
         )
 
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from grader.judge.correctness.calls import by_field, case_call
 from grader.judge.correctness.checkers import CheckerError, described, refused, unwritten
 from grader.judge.correctness.comparison import changed_elements, compare
@@ -25,6 +23,7 @@ from grader.records.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from grader.devices.device import Answer, Call, Memory, Schedule, Session
@@ -90,9 +89,7 @@ def _called(
             launches = Launches(problem, content, inputs.scalars, expected())
         call = case_call(problem, content, inputs, seconds, memory, schedule, launches)
         answer = session.run(call)
-        arrays = by_field(problem, content, answer.arrays)
-        rows = {name: np.atleast_1d(array) for name, array in arrays.items()}
-        return replace(answer, arrays=rows), launches
+        return replace(answer, arrays=by_field(problem, content, answer.arrays)), launches
 
     answer, launches = called()
     second: list[Answer] = []

@@ -110,16 +110,17 @@ def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argum
 def _of_structs(parameter: StructParameter, inputs: Inputs) -> Argument:
     """The argument of a parameter that is a struct, or points to structs."""
     name, struct = parameter.name, parameter.struct
-    names = {field.name: f"{name}.{field.name}" for field in struct.fields}
     if parameter.role is None:
-        fields = tuple((field.dtype, inputs.scalars[names[field.name]]) for field in struct.fields)
+        fields = tuple((field.dtype, inputs.scalars[whole]) for whole, field in parameter.fields.items())
         return ScalarArgument(name, STRUCT, fields)
     if parameter.role is Role.OUTPUT:
-        first = struct.fields[0]
-        shape = inputs.outputs[names[first.name]]
+        whole, first = next(iter(parameter.fields.items()))
+        shape = inputs.outputs[whole]
         shape = (*shape[: len(shape) - len(first.shape)], struct.bytes)
         return ArrayArgument(name, "uint8", shape, None, struct=struct.name)
-    memory = struct.packed({field: _not_null(inputs, whole) for field, whole in names.items()})
+    memory = struct.packed(
+        {field.name: _not_null(inputs, whole) for whole, field in parameter.fields.items()}
+    )
     constant = parameter.role is Role.INPUT
     return ArrayArgument(name, "uint8", memory.shape, memory, constant=constant, struct=struct.name)
 
@@ -133,14 +134,16 @@ def _not_null(inputs: Inputs, name: str) -> NDArray[np.generic]:
 def by_field(
     problem: Problem, case: Case, arrays: Mapping[str, NDArray[np.generic]]
 ) -> dict[str, NDArray[np.generic]]:
-    """``arrays`` that came back from a call of ``case``, with the fields of structs instead of these."""
-    structs = problem.launcher(case).structs if isinstance(problem, KernelProblem) else ()
+    """``arrays`` that came back from a call of ``case``, with the fields of structs instead of these.
+
+    Each has at least one axis.
+    """
     fields = dict(arrays)
-    for parameter in structs:
+    for parameter in _structs(problem, case):
         if parameter.name in fields:
             unpacked = parameter.struct.unpacked(fields.pop(parameter.name))
-            fields |= {f"{parameter.name}.{field}": array for field, array in unpacked.items()}
-    return fields
+            fields |= {whole: unpacked[field.name] for whole, field in parameter.fields.items()}
+    return {name: np.atleast_1d(array) for name, array in fields.items()}
 
 
 def watched(
@@ -155,15 +158,17 @@ def watched(
         index: of the element.
         array: the output, or the field, as it came back.
     """
-    structs = problem.launcher(case).structs if isinstance(problem, KernelProblem) else ()
-    for parameter in structs:
-        for field in parameter.struct.fields:
-            if name == f"{parameter.name}.{field.name}":
-                axes = array.ndim - len(field.shape)
-                begin = _number(index[:axes], array.shape[:axes]) * parameter.struct.bytes + field.offset
-                inside = _number(index[axes:], field.shape) * array.itemsize
-                return Watched(parameter.name, begin + inside, array.itemsize)
+    for parameter in _structs(problem, case):
+        if (field := parameter.fields.get(name)) is not None:
+            axes = array.ndim - len(field.shape)
+            begin = _number(index[:axes], array.shape[:axes]) * parameter.struct.bytes + field.offset
+            inside = _number(index[axes:], field.shape) * array.itemsize
+            return Watched(parameter.name, begin + inside, array.itemsize)
     return Watched(name, _number(index, array.shape) * array.itemsize, array.itemsize)
+
+
+def _structs(problem: Problem, case: Case) -> tuple[StructParameter, ...]:
+    return problem.launcher(case).structs if isinstance(problem, KernelProblem) else ()
 
 
 def _number(index: tuple[int, ...], shape: tuple[int, ...]) -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from grader.judge.correctness.calls import by_field, watched
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, UNCHANGED
 from grader.records.record import StoreRecord
@@ -48,7 +46,7 @@ def watched_again(
     again = session.run(replace(call, staged=False, queued={}, watched=elements))
     if not again.usable:
         return result, answer.status if again.goes_on else again.status
-    made = {name: np.atleast_1d(array) for name, array in by_field(problem, case, again.arrays).items()}
+    made = by_field(problem, case, again.arrays)
     stores = {
         (name, index): StoreRecord.of(store)
         for (name, index), store in zip(indices, again.last_stores, strict=True)
