@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
-    from grader.languages.inline.source import Extension, Text
+    from grader.languages.inline.source import Extension
     from grader.languages.language import Build
     from grader.sandbox.sandbox import Limits, Sandbox
 
@@ -182,13 +182,9 @@ def _sources(extension: Extension, file: str) -> Mapping[str, bytes]:
     sources = {"main.cpp": "\n".join(main).encode()}
     if extension.cuda:
         implicit = ["#include <torch/types.h>", "#include <cuda_runtime.h>"] if extension.implicit else []
-        texts = [*implicit, *_placed(extension.cuda, file), ""]
+        texts = [*implicit, *(text.placed(file) for text in extension.cuda), ""]
         sources["cuda.cu"] = "\n".join(texts).encode()
     return sources
-
-
-def _placed(texts: tuple[Text, ...], file: str) -> list[str]:
-    return [text.placed(file) for text in texts]
 
 
 @cache
