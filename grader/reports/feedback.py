@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.reports.escaping import line
-from grader.reports.moodle import participant
+from grader.reports.moodle import participants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,8 @@ def archive(
     Raises:
         RosterError: that has no known column.
     """
-    paths = {name: _path(name, attachments, roster) for name in pages}
+    known = participants((name for name in pages if name not in attachments), roster)
+    paths = {name: _path(name, attachments, known) for name in pages}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in sorted(pages):
@@ -70,11 +71,11 @@ def of_canvas(name: str) -> bool:
     return _STUDENT.fullmatch(name) is not None
 
 
-def _path(name: str, attachments: Mapping[str, int], roster: str | None) -> str:
+def _path(name: str, attachments: Mapping[str, int], known: Mapping[str, tuple[str, str]]) -> str:
     """Where the page of a student lies in the archive; "" if nobody would know whose it is."""
     if name in attachments:
         return f"{name}_{attachments[name]}_{FILE}"
-    if known := participant(name, roster):
-        full_name, number = known
+    if name in known:
+        full_name, number = known[name]
         return f"{full_name.replace('_', ' ').replace('/', ' ')}_{number}_assignsubmission_file_/{FILE}"
     return ""

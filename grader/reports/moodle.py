@@ -18,7 +18,7 @@ from grader.reports.fix_first import causes
 from grader.reports.gradebook import earned, shown, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from grader.records.record import Record
 
@@ -122,20 +122,27 @@ def grades(
     return Grades(text.getvalue(), tuple(notices))
 
 
-def participant(name: str, roster: str | None = None) -> tuple[str, str] | None:
-    """Full name and number of the participant whose submission is called ``name``; None if neither is known.
+def participants(names: Iterable[str], roster: str | None = None) -> dict[str, tuple[str, str]]:
+    """Full name and number of the participants whose submissions are called so, as far as they are known.
 
     The name of a downloaded folder has both. Otherwise ``roster``, the grading worksheet, has them.
 
     Raises:
         RosterError: the roster has no known column.
     """
-    if match := _FOLDER.fullmatch(name):
-        return match["name"], match["participant"]
-    matches = [] if roster is None else _matching(name, _users(roster))
-    if len(matches) == 1 and matches[0].participant:
-        return matches[0].name or name, matches[0].participant
-    return None
+    known: dict[str, tuple[str, str]] = {}
+    others: list[str] = []
+    for name in names:
+        if match := _FOLDER.fullmatch(name):
+            known[name] = match["name"], match["participant"]
+        else:
+            others.append(name)
+    users = _users(roster) if roster is not None and others else []
+    for name in others:
+        matches = _matching(name, users)
+        if len(matches) == 1 and matches[0].participant:
+            known[name] = matches[0].name or name, matches[0].participant
+    return known
 
 
 def _users(roster: str) -> list[_User]:
