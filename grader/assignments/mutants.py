@@ -1,7 +1,7 @@
 """Wrong kernels of an assignment: each is its reference, or a variant, with one small edit and one reason.
 
-``mutants/table.py`` in the assignment's folder defines ``MUTANTS`` of kernels in CUDA, ``mutants/triton.py``
-those of kernels in Triton. Like its problems, they are trusted code.
+``mutants/table.py`` in the assignment's folder defines ``MUTANTS`` of kernels in CUDA; those of another
+language are in a file of its name, such as ``mutants/triton.py``. Like its problems, they are trusted code.
 """
 
 from __future__ import annotations
