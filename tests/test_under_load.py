@@ -25,7 +25,7 @@ TESTS = Path(under_load.__file__).parent
 
 
 def a_record(code: int = 1) -> Record:
-    asked = {"assignment": "llm_systems_3", "seed": 7, "device": "sim"}
+    asked = {"assignment": "llm_systems_3", "seed": 7, "options": {"device": "sim"}}
     return fake_worker.record(asked, "", None, code, answered=True)
 
 
