@@ -251,14 +251,18 @@ class SimSession:
     def _address(self, argument: ArrayArgument, *, again: bool) -> int:
         """The address of the array; an input of unchanged size keeps its memory, outputs get new memory.
 
-        New memory holds bytes of 0xFF, which are right for some integers. ``again``, in another order than
-        program order, outputs of these types hold other poison, and count as written for it.
+        ``again``, in another order than program order, an output of unchanged size keeps its memory as well:
+        where all addresses are those of its last call, a launcher may take the numbers for the same, too.
+        New memory holds bytes of 0xFF, which are right for some integers. So outputs of these types then hold
+        other poison, and count as written for it.
         """
         address, size = self._held.get(argument.name, (0, -1))
         needed = layout.data_bytes(argument)
-        if address and (size != needed or argument.data is None):
-            self._simulator.release(address)
-        if size != needed or argument.data is None:
+        if address and size == needed and argument.data is None and again:
+            self._simulator.renew(address)
+        elif size != needed or argument.data is None:
+            if address:
+                self._simulator.release(address)
             address = self._simulator.allocate(needed)
         self._held[argument.name] = (address, needed)
         if argument.data is not None:

@@ -273,6 +273,7 @@ class Device {
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void limit_heap(std::size_t bytes);  // what malloc() in kernels may hand out: cudaLimitMallocHeapSize
   void make_ready(Address);  // anew if it has been freed
+  bool renew(Address base);  // an allocation holds poison, and counts as never written, again
   void surround(Address, std::size_t bytes);  // with poison on both sides, as the judge's arrays have it on a GPU
   // What findings call the allocation that begins there, and whether a function may only read it. False if none does.
   bool describe(Address, std::string_view name, bool constant);

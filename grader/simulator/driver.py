@@ -155,6 +155,7 @@ _COMMANDS: Mapping[str, tuple[tuple[object, ...], object]] = {
     "load": ((str,), int),
     "load_ptx": ((str,), NoneType),
     "allocate": ((int, Space), int),
+    "renew": ((int,), NoneType),
     "release": ((int,), NoneType),
     "write": ((int, bytes), NoneType),
     "read": ((int, int), bytes),
@@ -291,6 +292,10 @@ class Simulator:
     def name_allocation(self, address: int, name: str, *, constant: bool) -> None:
         """Name an allocation for findings; each store into one that programs may only read is a finding."""
         self._ask("name_allocation", address, constant, name)
+
+    def renew(self, address: int) -> None:
+        """Let an allocation hold poison and count as never written again, at the same address."""
+        self._ask("renew", address)
 
     def release(self, address: int) -> None:
         """Free an allocation."""

@@ -198,6 +198,7 @@ Address Device::allocate(std::size_t bytes, Space space, bool ready) {
 }
 void Device::make_ready(Address address) { state_->memory.make_ready(address); }
 void Device::surround(Address address, std::size_t bytes) { state_->memory.surround(address, bytes); }
+bool Device::renew(Address base) { return state_->memory.renew(base); }
 bool Device::describe(Address base, std::string_view name, bool constant) {
   return state_->memory.describe(base, name, constant);
 }

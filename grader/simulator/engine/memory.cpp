@@ -127,6 +127,15 @@ void Memory::surround(Address base, std::size_t bytes) {
   std::memset(reinterpret_cast<void*>(base + bytes), poison, red_zone);
 }
 
+bool Memory::renew(Address base) {
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(base);
+  if (found == allocations_.end() || !found->second.live) return false;
+  std::memset(reinterpret_cast<void*>(base), poison, found->second.size);
+  mark(base, found->second.size, false);
+  return true;
+}
+
 bool Memory::describe(Address base, std::string_view name, bool constant) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(base);

@@ -42,6 +42,7 @@ class Memory {
   std::size_t heap_limit = ~std::size_t{0};  // bytes of that heap: cudaLimitMallocHeapSize
   void make_ready(Address);
   void surround(Address, std::size_t bytes);  // with poison, as far as the red zones reach
+  bool renew(Address);  // a live allocation is as it was when it was allocated; false if it is none
   bool release(Address, bool reuse = false);
   bool describe(Address, std::string_view name, bool constant);
   std::string name(Address base) const;  // empty if it has none

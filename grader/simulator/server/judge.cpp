@@ -138,6 +138,9 @@ void Judge::add_commands() {
     device_.surround(base, bytes);
     return base;
   });
+  add("renew", [this](Address base) {
+    if (!device_.renew(base)) throw Refused("not the start of a live allocation");
+  });
   add("release", [this](Address base) {
     if (!device_.release(base, true)) throw Refused("not the start of a live allocation");
   });
