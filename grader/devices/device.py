@@ -119,8 +119,9 @@ class Call:
         schedule: execution order on the sim.
         staged: whether arrays are copied in and out through the call's streams, so that work that the
             submission does on other streams gives wrong results.
-        queued: scalars by name for a second call on the same arrays, made behind the first and before
-            anything waits. Its results are not used, but it must not disturb what the first has yet to do.
+        queued: scalars by name for further calls on the same arrays, made behind the first and before
+            anything waits. Their results are not used, but they must not disturb what the first has yet to
+            do.
         needs: for a model: the calls that it must make, and how often at least.
         launches: for a model: who looks at its launches, if the device makes them for it.
         run: for a program: what it is run with.

@@ -45,10 +45,14 @@ class Staging:
 
     def leave(self) -> None:
         """Enqueue the copies of all arrays behind the work of all streams and before any later work."""
-        for other in self._others:
-            self._runtime.call("cudaStreamWaitEvent", self._first, self._event(other), 0)
+        self._join()
         for (array, size, _), held in zip(self._arrays, self._held, strict=True):
             self._copy(held, array, size)
+        self._fork()
+
+    def order(self) -> None:
+        """Put the later work of all streams behind all that has been enqueued, as between two calls."""
+        self._join()
         self._fork()
 
     def finish(self) -> None:
@@ -56,6 +60,11 @@ class Staging:
         for (array, size, _), held in zip(self._arrays, self._held, strict=True):
             self._runtime.call("cudaMemcpy", array, held, ctypes.c_size_t(size), ON_DEVICE)
             self._runtime.call("cudaFree", held)
+
+    def _join(self) -> None:
+        """Make the first stream wait for the others."""
+        for other in self._others:
+            self._runtime.call("cudaStreamWaitEvent", self._first, self._event(other), 0)
 
     def _fork(self) -> None:
         """Make the other streams wait for the first."""

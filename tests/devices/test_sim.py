@@ -41,6 +41,7 @@ NAMES = (
     *("launch_scale_kept", "launch_scale_kept_in_order", "launch_scale_on_the_first_stream"),
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
     *("launch_host_later", "launch_put_back", "launch_scale_pinned"),
+    *("launch_scale_of_four", "launch_scale_once"),
     *(
         "launch_beyond",
         "launch_wrapped",
@@ -246,6 +247,30 @@ def test_a_call_behind_a_staged_one_changes_nothing_of_it(
     assert {finding.kind for finding in answer.findings} == {"race_stream"}
     assert np.array_equal(kept[:500], 2 * DATA[:500])
     assert np.array_equal(kept, 2 * DATA) is not late
+
+
+def test_several_calls_behind_a_staged_one_find_room_for_few(session: SimSession) -> None:
+    arguments = (output(), data(), SIZE, FACTOR, ONE_STREAM)
+    call = Call("launch_scale_of_four", arguments, 20, schedule=Schedule.LATE_STREAMS, staged=True)
+    assert np.array_equal(session.run(call).arrays["out"], 2 * DATA)
+    answer = session.run(replace(call, queued={"factor": 3.0}))
+    assert not np.array_equal(answer.arrays["out"], 2 * DATA)
+
+
+def test_a_call_in_another_order_has_the_addresses_of_the_one_before_it(session: SimSession) -> None:
+    rest = (SIZE, FACTOR, ONE_STREAM)
+    for schedule, factors in (
+        (Schedule.PROGRAM, (1, 2)),
+        (Schedule.REVERSED, (3,)),
+    ):
+        for factor in factors:
+            answer = ask(
+                session, "launch_scale_once", output(), data(factor * DATA), *rest, schedule=schedule
+            )
+            kept = 2 if schedule is Schedule.REVERSED else factor
+            np.testing.assert_array_equal(answer.arrays["out"], 2 * kept * DATA)
+    answer = ask(session, "launch_nothing", output(), schedule=Schedule.REVERSED)
+    assert np.isnan(answer.arrays["out"]).all()
 
 
 def test_an_index_that_overflows_is_only_looked_for_where_it_is_asked_for(session: SimSession) -> None:
