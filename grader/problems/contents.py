@@ -29,13 +29,19 @@ SOME_LONG = "some long segments"
 ASCENDING, DESCENDING = "in ascending order", "in descending order"
 SCALED, SPANNING = "numbers of every magnitude", "integers that span a power of two"
 LAST = "largest number last"
-IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST})
+FIRST_ALIKE, SECOND_ALIKE = "alike at first", "every second one alike"
+MOSTLY_EVEN = "segments mostly of one length"
+IN_GRIDS = frozenset(
+    {SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST}
+    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN}
+)
 """Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
 DrawAll = Callable[[np.random.Generator], Mapping[str, Any]]
 
+_FEW = 3  # borders between segments
 _MOST_RUNS = 64  # of numbers of one magnitude in a row
 _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them are exact
 
@@ -119,7 +125,8 @@ def real(*shape: int) -> Content:
 
     In grids also normal with the largest number at the end of each row and column, subnormal, of a magnitude
     that changes every few elements, five numbers that repeat, -0 alone, or -1 and zeros of both signs, -0
-    first.
+    first; or normal but for the first row, or the first quarter of a vector, or every second number, which
+    are equal: a kernel may take these for a sample of all.
     """
     return Content(shape, _real)
 
@@ -166,7 +173,8 @@ def uniform(low: float, high: float, *shape: int) -> Content:
 def integers(low: int, high: int, *shape: int) -> Content:
     """Integers from ``low`` to ``high``; also only these two, zeros, or all equal.
 
-    In grids also such that the largest and the smallest are a power of two apart, mostly one of whole bytes.
+    In grids also such that the largest and the smallest are a power of two apart, mostly one of whole bytes,
+    or such that those are equal which are in ``real``.
     """
 
     def spanning(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
@@ -180,10 +188,10 @@ def integers(low: int, high: int, *shape: int) -> Content:
         return numbers
 
     def draws(dtype: str) -> Mapping[str, Draw]:
+        usual = _independent(dtype, lambda random, shape: random.integers(low, high, shape, endpoint=True))
         return {
-            NORMAL: _independent(
-                dtype, lambda random, shape: random.integers(low, high, shape, endpoint=True)
-            ),
+            NORMAL: usual,
+            **_partly_alike(usual),
             EXTREME: lambda random, shape: random.choice(np.array([low, high]), shape),
             EQUAL: lambda random, shape: np.full(shape, random.integers(low, high, endpoint=True)),
             SPANNING: spanning,
@@ -194,11 +202,16 @@ def integers(low: int, high: int, *shape: int) -> Content:
 
 
 def indices(below: int, *shape: int) -> Content:
-    """Integers from 0 to ``below`` - 1; also one index for all, on which every thread meets."""
+    """Integers from 0 to ``below`` - 1; also one index for all, on which every thread meets.
+
+    In grids also such that those are equal which are in ``real``.
+    """
 
     def draws(dtype: str) -> Mapping[str, Draw]:
+        usual = _independent(dtype, lambda random, shape: random.integers(below, size=shape))
         return {
-            NORMAL: _independent(dtype, lambda random, shape: random.integers(below, size=shape)),
+            NORMAL: usual,
+            **_partly_alike(usual),
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 
@@ -209,7 +222,8 @@ def offsets(total: int, count: int) -> Content:
     """The offsets of ``count`` segments in an array of ``total`` elements, then ``total``: rising from 0 on.
 
     Segments are of random lengths, some of them empty; also all are equally long, or one has all elements. In
-    grids several segments may share all of them.
+    grids several segments may share all of them, or all are equally long but for a few, of which each takes
+    some elements of the next one.
     """
 
     def cut(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
@@ -228,11 +242,21 @@ def offsets(total: int, count: int) -> Content:
         )
         return np.concatenate([[0], np.cumsum(lengths)]).reshape(shape)
 
+    def even() -> Numbers:
+        return np.arange(count + 1) * total // count
+
+    def mostly_even(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        borders = even()
+        moved = random.choice(np.arange(1, count), min(count - 1, _FEW), replace=False)
+        borders[moved] = random.integers(borders[moved], borders[moved + 1], endpoint=True)
+        return borders.reshape(shape)
+
     def draws(_: str) -> Mapping[str, Draw]:
         return {
             NORMAL: cut,
             SOME_LONG: some_long,
-            EVEN: lambda _, shape: (np.arange(count + 1) * total // count).reshape(shape),
+            MOSTLY_EVEN: mostly_even,
+            EVEN: lambda _, shape: even().reshape(shape),
             LONG: long,
         }
 
@@ -365,6 +389,7 @@ def _real(dtype: str) -> Mapping[str, Draw]:
 
     return {
         NORMAL: normal,
+        **_partly_alike(normal),
         LAST: largest_last,
         SCALED: scaled,
         OFFSET: lambda random, shape: normal(random, shape) + 100,
@@ -377,6 +402,22 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         SIGNED: signed,
         NEGATIVE_ZEROS: lambda _, shape: np.full(shape, -0.0),
     }
+
+
+def _partly_alike(usual: Draw) -> Mapping[str, Draw]:
+    """``usual`` numbers of which the first row, or quarter of a vector, is equal, or every second number."""
+
+    def first(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = usual(random, shape)
+        numbers[: 1 if len(shape) > 1 else -(-shape[0] // 4)] = numbers.flat[0]
+        return numbers
+
+    def second(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = usual(random, shape)
+        numbers.reshape(-1)[int(random.integers(2)) :: 2] = numbers.flat[0]
+        return numbers
+
+    return {FIRST_ALIKE: first, SECOND_ALIKE: second}
 
 
 def _bounded(draw: Draw, least: float) -> Draw:

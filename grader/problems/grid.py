@@ -8,7 +8,8 @@ built greedily (Cohen, Dalal, Fredman and Patton 1997): each further case is the
 meets the most pairs that are still missing. Sizes are drawn anew in their octaves from the seed of a run.
 
 Each size also comes alone in every octave that ``Budget.alone`` allows: as an odd and an even number and at
-a border of the octave; and each distribution of contents comes with few, some and many elements.
+a border of the octave; and each distribution of contents comes with few, some and many elements, and with
+sizes that are multiples of each other.
 
 Layer: imports numpy, contents and the problem's shape.
 """
@@ -29,7 +30,7 @@ from grader.problems.contents import EQUAL, LAST, REPEATED
 from grader.problems.problem import Range, fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from grader.problems.problem import Case, Space
 
@@ -44,6 +45,7 @@ MAGNITUDES = "sizes of every magnitude"
 
 FREE = 1 << 14  # elements that a case may have at any rate, so that one case meets many pairs
 MIDDLE, FEW = 1 << 10, 1 << 5  # elements of the smaller cases of each distribution
+FEW_VALUES = 4  # of a size that is more of a choice, so that each distribution meets each of them
 DRAWN = 6  # sizes, of which those that meet the most pairs are taken
 MANY = 16  # values of an octave, so that its lowest quarter has some that are odd
 OTHERS = 2  # distributions beside the usual one that come near the ends of ranges
@@ -216,6 +218,7 @@ class _Grid:
             for most in dict.fromkeys((most_elements, min(MIDDLE, most_elements), min(FEW, most_elements))):
                 if (having := self._of_elements(most, name)) is not None:
                     yield having, name
+            yield from ((sizes, name) for sizes in self._in_step() if self._space.allows(sizes, name))
 
     def beyond_simulator(self) -> Iterator[tuple[Sizes, str]]:
         """Sizes and distributions of what a GPU alone can run: ends of ranges, octaves, pairs of octaves."""
@@ -373,6 +376,46 @@ class _Grid:
             if self._space.allows(sizes, distribution):
                 return self._used(sizes)
         return None
+
+    def _in_step(self) -> Iterator[Sizes]:
+        """Sizes of about ``MIDDLE`` elements that are multiples of each other, and all above their least.
+
+        They come once with each value of each size that has ``FEW_VALUES`` or fewer, such as a radius.
+        """
+        ranges = self._space.ranges
+        values = {
+            name: range(limits.nearest(limits.low), limits.last + 1, limits.multiple_of)
+            for name, limits in ranges.items()
+        }
+        few = [{name: value} for name in values if len(values[name]) <= FEW_VALUES for value in values[name]]
+        for chosen in few or [{}]:
+            yield fitted(ranges, self._multiples(self._grown(chosen), chosen), chosen)
+
+    def _grown(self, chosen: Sizes) -> dict[str, int]:
+        """The ``chosen`` sizes, and the others after random ones of them have grown by octaves in turn."""
+        sizes = {**self._space.least, **chosen}
+        growing = [name for name in sizes if name not in chosen]
+        while growing:
+            name = self._shuffled(growing)[0]
+            larger = dict(sizes)
+            for number in [above for above in self._corners.octaves[name] if above > octave(sizes[name])][:1]:
+                larger[name] = self._value(name, number)
+            if larger != sizes and self._corners.elements(larger) <= MIDDLE:
+                sizes = larger
+            else:
+                growing.remove(name)
+        return sizes
+
+    def _multiples(self, sizes: Sizes, kept: Collection[str]) -> dict[str, int]:
+        """``sizes``, each lowered to a multiple of the next smaller one; those ``kept`` stay as they are."""
+        lowered = dict(sizes)
+        smaller = 1
+        for name in sorted(sizes.keys() - kept, key=lambda name: sizes[name]):
+            multiple = sizes[name] // smaller * smaller
+            if multiple in self._space.ranges[name]:
+                lowered[name] = multiple
+            smaller = max(1, lowered[name])
+        return lowered
 
     def _pick(self, numbers: Sequence[int]) -> int:
         return numbers[int(self._random.integers(len(numbers)))]

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 
 from grader.problems.contents import (
+    FIRST_ALIKE,
     IN_GRIDS,
     LAST,
+    MOSTLY_EVEN,
     REPEATING,
     SCALED,
+    SECOND_ALIKE,
     SIGNED,
     SOME_LONG,
     SPANNING,
     SUBNORMAL,
     Content,
     Number,
+    indices,
     integers,
     offsets,
     real,
@@ -89,7 +93,7 @@ def test_segments_that_are_long_are_of_any_number_and_hold_all() -> None:
 def test_a_grid_alone_has_these_contents() -> None:
     cases = DOUBLED.cases(3)
     assert not IN_GRIDS & {case.distribution for case in cases if case.group != MAGNITUDES}
-    assert IN_GRIDS - {SOME_LONG, SPANNING} <= {
+    assert IN_GRIDS - {SOME_LONG, MOSTLY_EVEN, SPANNING} <= {
         case.distribution for case in cases if case.group == MAGNITUDES
     }
 
@@ -153,3 +157,36 @@ def test_a_number_of_an_integer_scalar_is_an_integer_in_every_case() -> None:
     assert {type(of_case["seed"]) for of_case in scalars} == {int}
     assert {type(of_case["scale"]) for of_case in scalars} == {float}
     assert len({of_case["seed"] for of_case in scalars}) > 5
+
+
+@pytest.mark.parametrize(
+    ("content", "dtype"),
+    [
+        (real(4, 64), "float32"),
+        (integers(0, 1 << 20, 4, 64), "int32"),
+        (indices(1 << 20, 4, 64), "int32"),
+    ],
+)
+def test_what_a_kernel_may_take_for_a_sample_is_alike(content: Content, dtype: str) -> None:
+    first = drawn(content, FIRST_ALIKE, dtype)
+    assert np.unique(first[0]).size == 1
+    assert np.unique(first[1:]).size > 100
+    second = drawn(content, SECOND_ALIKE, dtype).reshape(-1)
+    assert sorted(np.unique(second[begin::2]).size > 100 for begin in (0, 1)) == [False, True]
+
+
+def test_a_quarter_of_a_vector_is_alike_at_first() -> None:
+    numbers = drawn(real(400), FIRST_ALIKE)
+    assert np.unique(numbers[:100]).size == 1
+    assert np.unique(numbers[100:]).size > 100
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 300])
+def test_segments_are_mostly_of_one_length(count: int) -> None:
+    borders = drawn(offsets(20 * count, count), MOSTLY_EVEN, "int32")
+    lengths = np.diff(borders)
+    assert (borders[0], borders[-1]) == (0, 20 * count)
+    assert lengths.min() >= 0
+    assert (lengths != 20).sum() <= 6
+    if count == 300:
+        assert (lengths != 20).any()

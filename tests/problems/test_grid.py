@@ -114,6 +114,19 @@ def test_each_distribution_comes_with_few_some_and_many_elements_where_it_may() 
     assert all(TWO.legal(case.sizes, case.distribution) for case in cases)
 
 
+def test_each_distribution_comes_with_multiples_and_with_each_value_of_a_small_range() -> None:
+    filters = replace(TWO, ranges={**TWO.ranges, "radius": Range(1, 3)}, distributions=("normal", "zeros"))
+    for distribution in filters.distributions:
+        sizes = [case.sizes for case in grid(filters, 3) if case.distribution == distribution]
+        in_step = [
+            each["radius"]
+            for each in sizes
+            if min(each["rows"], each["columns"]) > 4
+            and max(each["rows"], each["columns"]) % min(each["rows"], each["columns"]) == 0
+        ]
+        assert {1, 2, 3} <= set(in_step)
+
+
 def test_the_grid_follows_from_the_seed() -> None:
     first, again, other = grid(TWO, 5), grid(TWO, 5), grid(TWO, 6)
     assert first == again
