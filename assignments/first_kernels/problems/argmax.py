@@ -13,14 +13,23 @@ from grader.problems.problem import Budget
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from grader.problems.contents import Draw
+    from grader.problems.contents import Draw, Numbers
 
 NEGATIVE, FEW, RISING = "negative numbers", "few different numbers", "rising numbers"
 INFINITE, NOTHING = "infinite numbers", "nothing but -inf"
+LOWEST = "the lowest number and -inf"
 
 
 def numbers(n: int) -> Content:
-    """``real`` numbers; also negative, rising, few different ones, or infinite ones of both signs or one."""
+    """``real`` numbers; also negative, rising, few different ones, or infinite ones of both signs or one.
+
+    Or the lowest finite number behind some places that hold -inf.
+    """
+
+    def lowest(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = np.full(shape, -np.inf)
+        numbers[random.integers(n) :] = np.finfo(np.float32).min
+        return numbers
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
@@ -30,6 +39,7 @@ def numbers(n: int) -> Content:
             RISING: lambda random, shape: np.sort(random.standard_normal(shape)),
             INFINITE: lambda random, shape: np.where(random.random(shape) < 0.1, np.inf, -np.inf),
             NOTHING: lambda _, shape: np.full(shape, -np.inf),
+            LOWEST: lowest,
         }
 
     return Content((n,), draws)
