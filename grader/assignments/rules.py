@@ -301,6 +301,11 @@ class ProblemPoints(_Table):
         default_factory=dict,
         description="by language, targets of submissions in one that cannot be as fast as others",
     )
+    gpu_targets: dict[str, Positive] = Field(
+        default_factory=dict,
+        description="by a word of a GPU's name, as H100, the target on such a GPU; host_target and "
+        "language_targets change by the same factor there",
+    )
     steps: tuple[Step, ...] = Field(
         default=(),
         strict=False,
@@ -363,6 +368,19 @@ class ProblemPoints(_Table):
         """The points and targets for a submission in ``language``."""
         targets = (target for name, target in self.language_targets.items() if name == language)
         return self._with_target(next(targets, self.target))
+
+    def on_gpu(self, name: str) -> ProblemPoints:
+        """The points and targets on the GPU of this name, as the driver tells it: "NVIDIA H100 80GB HBM3"."""
+        words = name.lower().replace("-", " ").split()
+        targets = (target for word, target in self.gpu_targets.items() if word.lower() in words)
+        factor = next(targets, self.target) / self.target
+        changed = {
+            "host_target": self.host_target and factor * self.host_target,
+            "language_targets": {
+                language: factor * target for language, target in self.language_targets.items()
+            },
+        }
+        return self._with_target(factor * self.target).model_copy(update=changed)
 
     def _with_target(self, target: float) -> ProblemPoints:
         """The points with another target; each step stays the same share of the target."""

@@ -45,7 +45,8 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
     for problem in chosen.rules.problems:
         host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
-        targets = "".join(f", {name} {target:g}x" for name, target in problem.language_targets.items())
+        by_name = (*problem.language_targets.items(), *problem.gpu_targets.items())
+        targets = "".join(f", {name} {target:g}x" for name, target in by_name)
         steps = "".join(f", {step.points:g} points at {step.at:g}x" for step in problem.steps)
         demands = "".join(
             f", {f'{demand.points:g} points for ' if demand.points else ''}{demand.measure} of "

@@ -260,6 +260,8 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         progress("looking at this machine")
         machine = run.bench.machine(request.options.device, request.options.sandbox, assignment.rules.limits)
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
+        if machine.gpu is not None:
+            wanted = [(entry.on_gpu(machine.device_info.name), problem) for entry, problem in wanted]
         cache = Cache()
         answers = _answers(request, machine, cache, wanted, submission)
         run.languages = {one.entry.id: one.language.name for one in answers}

@@ -246,6 +246,7 @@ def handout(examination: Examination) -> Iterator[Row]:
         speeds = [("target", entry.target)] if entry.performance else []
         speeds += [("step at", step.at) for step in entry.steps]
         speeds += [(f"target in {name}", at) for name, at in entry.language_targets.items()]
+        speeds += [(f"target on {name}", at) for name, at in entry.gpu_targets.items()]
         bounds = ((demand.measure, demand.least or demand.most or 0.0) for demand in entry.demands)
         speeds += [(f"demand of {measure}", at) for measure, at in bounds]
         missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]

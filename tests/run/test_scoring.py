@@ -169,6 +169,18 @@ def test_a_language_may_have_a_target_of_its_own() -> None:
     assert there.model_copy(update={"host_target": 1.0}).with_host_pointers().target == 1
 
 
+def test_a_kind_of_gpu_may_have_a_target_of_its_own() -> None:
+    others = {"host_target": 2.0, "language_targets": {"triton": 3.0}}
+    entry = ENTRY.model_copy(update={"steps": STEPS, "gpu_targets": {"H100": 2.0, "A10": 1.0}, **others})
+    there = entry.on_gpu("NVIDIA H100 80GB HBM3")
+    factor = 2 / ENTRY.target
+    assert (there.target, [(step.at, step.points) for step in there.steps]) == (2, [(0.5, 2), (1, 5)])
+    assert there.with_host_pointers().target == 2 * factor
+    assert there.in_language("triton").target == 3 * factor
+    assert entry.on_gpu("NVIDIA A100-SXM4-80GB") == entry
+    assert entry.on_gpu("NVIDIA h100-PCIe").target == 2
+
+
 def demand(verdict: Verdict, worth: float = 2.0) -> DemandResult:
     return DemandResult(measure="code", verdict=verdict, most=1.5, points=worth)
 
