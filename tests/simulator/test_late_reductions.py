@@ -57,7 +57,71 @@ extern "C" __global__ void waits(int* words, int* out) {
   while (atomicAdd(&words[0], 0) < gridDim.x) {}
   atomicAdd(out, blockIdx.x + 1);
 }
+// The lanes of a warp add to a sum in shared memory, and the first one takes it.
+extern "C" __global__ void lanes_in_step(int*, int* out) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  atomicAdd(&sum, threadIdx.x);
+  if (threadIdx.x == 0) atomicMax(out, atomicExch(&sum, 0));
+}
+extern "C" __global__ void lanes_counted(int*, int* out) {
+  __shared__ int sum, arrived;
+  if (threadIdx.x == 0) sum = arrived = 0;
+  __syncthreads();
+  atomicAdd(&sum, threadIdx.x);
+  if (atomicAdd(&arrived, 1) == blockDim.x - 1) atomicMax(out, atomicExch(&sum, 0));
+}
+extern "C" __global__ void lanes_meet(int*, int* out) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  atomicAdd(&sum, threadIdx.x);
+  __syncwarp();
+  if (threadIdx.x == 0) atomicMax(out, atomicExch(&sum, 0));
+}
+extern "C" __global__ void lanes_with_fences(int*, int* out) {
+  __shared__ int sum, arrived;
+  if (threadIdx.x == 0) sum = arrived = 0;
+  __syncthreads();
+  atomicAdd(&sum, threadIdx.x);
+  __threadfence_block();
+  if (atomicAdd(&arrived, 1) == blockDim.x - 1) atomicMax(out, atomicExch(&sum, 0));
+}
+extern "C" __global__ void warps_meet(int*, int* out) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  atomicAdd(&sum, threadIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 40) atomicMax(out, atomicExch(&sum, 0));
+}
+extern "C" __global__ void each_lane_its_own(int*, int* out) {
+  __shared__ int sums[32];
+  sums[threadIdx.x] = 0;
+  atomicAdd(&sums[threadIdx.x], threadIdx.x);
+  const int own = atomicExch(&sums[threadIdx.x], 0);
+  const int all = __reduce_add_sync(~0u, own);
+  if (threadIdx.x == 0) atomicMax(out, all);
+}
+extern "C" __global__ void waits_for_lanes(int*, int* out) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  if (threadIdx.x > 31) atomicAdd(&sum, 1);
+  if (threadIdx.x == 0) {
+    while (atomicAdd(&sum, 0) < 32) {}
+    atomicMax(out, sum);
+  }
+}
 """
+IN_BLOCKS = {
+    "lanes_meet": (32, sum(range(32))),
+    "lanes_with_fences": (32, sum(range(32))),
+    "warps_meet": (64, sum(range(64))),
+    "each_lane_its_own": (32, sum(range(32))),
+    "waits_for_lanes": (64, 32),
+}
 SUM = sum(range(BLOCKS + 1))
 RIGHT = {"with_fence": 1, "fence_of_the_first": 32, "looks_itself": 32, "waits": 1}
 
@@ -67,14 +131,14 @@ def library(nvcc: Compile) -> Path:
     return nvcc(SOURCE, "late_reductions.so", *LIBRARY)
 
 
-def result(library: Path, kernel: str, options: Options, threads: int = 1) -> int:
+def result(library: Path, kernel: str, options: Options, threads: int = 1, blocks: int = BLOCKS) -> int:
     with Simulator(options) as simulator:
         simulator.load(library)
         words, out = simulator.allocate(4 * (BLOCKS + 2)), simulator.allocate(4)
         simulator.write(words, bytes(4 * (BLOCKS + 2)))
         simulator.write(out, bytes(4))
         pointers = [struct.pack("<Q", address) for address in (words, out)]
-        assert simulator.launch(kernel, (BLOCKS, 1, 1), (threads, 1, 1), pointers)
+        assert simulator.launch(kernel, (blocks, 1, 1), (threads, 1, 1), pointers)
         return int(struct.unpack("<i", simulator.read(out, 4))[0])
 
 
@@ -92,3 +156,17 @@ def test_what_a_fence_or_the_block_itself_orders_is_right(
 def test_what_nothing_orders_is_missing_in_the_reversed_order(library: Path, kernel: str, right: int) -> None:
     assert result(library, kernel, Options(threads=1)) == right
     assert result(library, kernel, Options(order=Order.REVERSED, threads=1)) < right
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", IN_BLOCKS)
+def test_what_orders_the_lanes_of_a_block_is_right(library: Path, kernel: str, options: Options) -> None:
+    threads, right = IN_BLOCKS[kernel]
+    assert result(library, kernel, options, threads) == right
+
+
+@pytest.mark.parametrize("kernel", ["lanes_in_step", "lanes_counted"])
+def test_lanes_that_nothing_orders_miss_what_others_add_in_shared_memory(library: Path, kernel: str) -> None:
+    right = sum(range(32))
+    assert result(library, kernel, Options(threads=1), 32) == right
+    assert result(library, kernel, Options(order=Order.REVERSED, threads=1), 32, blocks=1) < right

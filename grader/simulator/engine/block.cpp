@@ -80,6 +80,8 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
   block.warps[0]->warp.worker->progressed = true;
   b = Barrier{};
   block.barriers_in_use &= ~(1u << barrier);
+  if (launch.late.count() != 0) [[unlikely]]
+    launch.late.settle_of_lanes(block);
   synchronised(block, barrier, lanes);
 }
 

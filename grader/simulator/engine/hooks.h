@@ -5,10 +5,10 @@
 
 namespace sim {
 
-// Whether a reduction takes place later (late.h), and that.
+// Whether a reduction, in global memory or in that of the block, takes place later (late.h); and that of a lane.
 struct LateReduction;
-bool comes_late(const Warp&, const Instruction&);
-void put_late(const Warp&, const LateReduction&);
+bool comes_late(const Warp&, const Instruction&, bool in_block);
+void put_late(const Warp&, std::uint32_t lane, bool in_block, const LateReduction&);
 
 void fence(Warp&, const Instruction&, Mask);  // membar, fence: the race checker takes note
 

@@ -111,6 +111,7 @@ struct KernelCode {
   bool strong_stores = false, publishes = false, fences = false, fences_between_blocks = false;
   bool looks_first = false;  // plainly at what it then changes by an atomic that may fail or do nothing
   bool draws = false;  // what its blocks do may depend on what an atomic in global memory returns, as with a queue
+  bool draws_in_block = false;  // the same of its threads, and of atomics in shared memory
   // Threads may order what they do by flags, and blocks.
   bool hands_over() const { return strong_stores && (fences || publishes); }
   bool hands_over_between_blocks() const { return strong_stores && (fences_between_blocks || publishes); }

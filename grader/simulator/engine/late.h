@@ -2,6 +2,9 @@
 // others may be told of it, by another atomic, before they can see it ("Memory Consistency Model" of the PTX ISA). In
 // the reversed order, those of every second block wait for a fence of the block, for an access of the block to the same
 // place, until others wait in a loop, or for the end of the launch.
+//
+// In shared memory, those of a thread wait for a fence or a barrier of its warp, for a barrier of its block, or for its
+// own access to the same place: neither that its warp goes on in step, nor a shuffle, orders them for other lanes.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +35,21 @@ class LateReductions {
   void settle(std::uint64_t block);
   void settle_all();
 
+  void add_of_lane(const Warp&, std::uint32_t lane, const LateReduction& reduction);
+  void settle_of_lanes_at(const Warp&, const Access&);
+  void settle_of_lanes(const Warp&);
+  void settle_of_lanes(const Block&);
+
  private:
+  struct OfLane {
+    std::uint32_t warp, lane;
+    LateReduction reduction;
+  };
+  // Those that a condition picks take place, in order.
+  template <class Condition> void settle_of_lanes(std::uint64_t block, Condition);
+
   std::unordered_map<std::uint64_t, std::vector<LateReduction>> of_blocks_;
+  std::unordered_map<std::uint64_t, std::vector<OfLane>> of_lanes_;  // in shared memory, by block
   std::size_t count_ = 0;
 };
 

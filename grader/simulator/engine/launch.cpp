@@ -465,6 +465,7 @@ void Worker::run() {
     const std::size_t walk = std::max(haste, waiting.size());
     if (waited && waited % walk == 0 && waited <= most_rests * walk && launch.options.threads > 1) rest();
     if (stop == Stop::slice) continue;
+    launch.late.settle_of_lanes(*waiting[chosen]);
     end_block(*waiting[chosen]);
     launch.residency.leave(waiting[chosen]->seat);
     idle.push_back(std::move(waiting[chosen]));

@@ -24,6 +24,8 @@ constexpr std::uint32_t most_interruptions = 8;  // of a block
 void met(WarpState& state, const Instruction& i, Mask lanes) {
   Warp& w = state.warp;
   state.converge(lanes);
+  if (i.offset == 0 && w.worker->launch.late.count() != 0) [[unlikely]]
+    w.worker->launch.late.settle_of_lanes(w);
   if (i.offset == 0 || w.worker->launch.program.of_triton)
     synchronised(w, lanes);
   else

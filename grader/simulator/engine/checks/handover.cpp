@@ -300,7 +300,9 @@ void waited(Warp& w, Mask lanes, const std::uint64_t* addresses) {
 // "Release and Acquire Patterns": a fence makes what strong reads before it have taken known, and all that is known
 // ready for strong writes behind it.
 void fence(Warp& w, const Instruction& i, Mask lanes) {
-  if (!i.of_block) w.worker->launch.late.settle(w.block->number);
+  LateReductions& late = w.worker->launch.late;
+  if (late.count() != 0) late.settle_of_lanes(w);
+  if (!i.of_block) late.settle(w.block->number);
   fence_global(w, i);
   SharedRaces* r = races_of(w);
   if (!r) return;

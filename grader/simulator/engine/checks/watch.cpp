@@ -19,8 +19,13 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
   }
   LaunchState& launch = w.worker->launch;
   if (launch.late.count() != 0) [[unlikely]] {
+    if (i.releases) launch.late.settle_of_lanes(w);
     if (i.releases && !i.of_block) launch.late.settle(w.block->number);
-    if (a.space == ptx::Space::global && !comes_late(w, i)) launch.late.settle_at(w.block->number, a);
+    const bool in_block = a.space == ptx::Space::shared;
+    if (!comes_late(w, i, in_block)) {
+      if (in_block) launch.late.settle_of_lanes_at(w, a);
+      if (a.space == ptx::Space::global) launch.late.settle_at(w.block->number, a);
+    }
   }
   if (w.worker->trail) [[unlikely]]
     w.worker->trail->accessed(w, i, a);

@@ -255,6 +255,7 @@ void Decoder::atomic(const Words& words) {
   const bool draws = result && !i.polls && operation != ".cas";  // which is told that somebody came between
   i.draws = draws && space != Space::shared;
   i.draws_in_block = draws && space == Space::shared;
+  program.draws_in_block |= i.draws_in_block;
   i.packed = type.name.ends_with("x2");
   order(i, words, true, space);
   if (space != Space::global) program.shared_granule = std::min(program.shared_granule, type.bytes);

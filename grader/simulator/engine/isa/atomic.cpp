@@ -121,13 +121,14 @@ template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, con
     }
   }
   if (S != Space::local && w.watched) watch(w, i, a);
-  if constexpr (S == Space::global && !std::is_same_v<Op, Exchange> && !std::is_same_v<Op, Swap>) {
-    if (w.watched && comes_late(w, i)) [[unlikely]] {
+  if constexpr (S != Space::local && !std::is_same_v<Op, Exchange> && !std::is_same_v<Op, Swap>) {
+    constexpr bool in_block = S == Space::shared;
+    if (w.watched && comes_late(w, i, in_block)) [[unlikely]] {
       for (Mask m = a.mask; m; m &= m - 1) {
         const auto l = static_cast<u32>(std::countr_zero(m));
         u64 value = 0;
         std::memcpy(&value, &b[l], sizeof(T));
-        put_late(w, {reinterpret_cast<std::byte*>(a.address[l]), sizeof(T), value, later<Op, T>});
+        put_late(w, l, in_block, {place<S>(w, a.address[l], l), sizeof(T), value, later<Op, T>});
       }
       return;
     }
