@@ -45,6 +45,7 @@ ELSEWHERE = {
         "grader assignment import": "tests/importers/test_import_command.py",
         "grader assignment mutate": "tests/soundness/test_mutate.py",
         "grader assignment pack": "tests/assignments/test_packing.py",
+        "grader judge": "tests/batch/test_candidates.py",
         "grader reproduce": "tests/cli/test_reproduce.py",
         "grader grade . --watch": "tests/cli/test_watch.py",
         "grader batch FOLDER --out DIR --slurm": "tests/slurm/test_loopback.py",
