@@ -1,0 +1,156 @@
+"""Folders of the LeetGPU form, written here: by name, what the class in ``challenge.py`` holds."""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """
+import ctypes
+from typing import Any, Dict, List
+
+import torch
+from core.challenge_base import ChallengeBase
+
+
+class Challenge(ChallengeBase):
+    def __init__(self):
+        super().__init__(name="NAME", atol=1e-05, rtol=1e-05, num_gpus=1, access_tier="free")
+"""
+
+CHALLENGES: dict[str, str] = {
+    "1_scaled_sum": """
+def reference_impl(self, left: torch.Tensor, right: torch.Tensor, total: torch.Tensor, N: int):
+    assert left.shape == right.shape == total.shape
+    assert left.device.type == "cuda"
+    torch.add(left, right, alpha=2.0, out=total)
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "left": (ctypes.POINTER(ctypes.c_float), "in"),
+        "right": (ctypes.POINTER(ctypes.c_float), "in"),
+        "total": (ctypes.POINTER(ctypes.c_float), "out"),
+        "N": (ctypes.c_size_t, "in"),
+    }
+
+def _test(self, size):
+    return {
+        "left": torch.empty(size, device="cuda", dtype=torch.float32).uniform_(-10.0, 10.0),
+        "right": torch.empty(size, device="cuda", dtype=torch.float32).uniform_(0.0, 1.0),
+        "total": torch.empty(size, device="cuda", dtype=torch.float32),
+        "N": size,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(4)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(size) for size in (1, 33, 1000, 10000)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(1 << 20)
+""",
+    "2_turned": """
+def reference_impl(self, input: torch.Tensor, output: torch.Tensor, rows: int, cols: int):
+    output.copy_(input.transpose(0, 1))
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "input": (ctypes.POINTER(ctypes.c_float), "in"),
+        "output": (ctypes.POINTER(ctypes.c_float), "out"),
+        "rows": (ctypes.c_int, "in"),
+        "cols": (ctypes.c_int, "in"),
+    }
+
+def _test(self, rows, cols):
+    return {
+        "input": torch.randn(rows, cols, device="cuda"),
+        "output": torch.empty(cols, rows, device="cuda"),
+        "rows": rows,
+        "cols": cols,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(2, 3)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(1, 5), self._test(31, 40), self._test(128, 64)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(1024, 512)
+""",
+    "3_counts": """
+def reference_impl(self, values: torch.Tensor, counts: torch.Tensor, N: int, bins: int):
+    counts.copy_(torch.bincount(values, minlength=bins))
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "values": (ctypes.POINTER(ctypes.c_int), "in"),
+        "counts": (ctypes.POINTER(ctypes.c_int), "out"),
+        "N": (ctypes.c_int, "in"),
+        "bins": (ctypes.c_int, "in"),
+    }
+
+def _test(self, size, bins):
+    return {
+        "values": torch.randint(0, bins, (size,), device="cuda", dtype=torch.int32),
+        "counts": torch.zeros(bins, device="cuda", dtype=torch.int32),
+        "N": size,
+        "bins": bins,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(8, 4)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(100, 4), self._test(777, 16)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(1 << 20, 16)
+""",
+    "4_sorted_place": """
+def reference_impl(self, data: torch.Tensor, wanted: torch.Tensor, places: torch.Tensor, N: int, count: int):
+    places.copy_(torch.searchsorted(data, wanted))
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "data": (ctypes.POINTER(ctypes.c_int), "in"),
+        "wanted": (ctypes.POINTER(ctypes.c_int), "in"),
+        "places": (ctypes.POINTER(ctypes.c_longlong), "out"),
+        "N": (ctypes.c_int, "in"),
+        "count": (ctypes.c_int, "in"),
+    }
+
+def _test(self, size, count):
+    return {
+        "data": torch.randint(0, 1000, (size,), device="cuda", dtype=torch.int32).sort().values,
+        "wanted": torch.randint(0, 1000, (count,), device="cuda", dtype=torch.int32),
+        "places": torch.empty(count, device="cuda", dtype=torch.int64),
+        "N": size,
+        "count": count,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(8, 4)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(100, 5), self._test(333, 40)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(4096, 4096)
+""",
+}
+
+
+def write(folder: Path, name: str, *edits: tuple[str, str]) -> Path:
+    """The folder of a challenge, with texts of its file replaced."""
+    text = HEAD.replace("NAME", name) + indent(CHALLENGES[name], "    ")
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / name).mkdir(parents=True)
+    (folder / name / "challenge.py").write_text(text)
+    return folder / name
