@@ -57,6 +57,7 @@ ELSEWHERE = {
         "nox -s throughput": "tests/benchmarks/test_throughput.py",
         "python tests/batch/make_class.py": "tests/batch/test_class.py",
         "grader batch CLASS/submissions": "tests/batch/test_class.py",
+        "python tests/batch/make_candidates.py": "tests/batch/test_candidates.py",
         "python tests/batch/kill.py": "tests/batch/test_class.py",
         "python tests/batch/busy.py": "tests/batch/test_busy.py",
     },

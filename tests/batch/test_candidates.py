@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -73,3 +74,12 @@ def test_a_process_that_dies_is_a_fault_of_the_machine(tmp_path: Path) -> None:
             judge.judge(tmp_path / "candidate.txt")
     assert judgement.verdict is Verdict.INFRA_ERROR
     assert judgement.cause.endswith("out of order")
+
+
+def test_candidates_to_measure_by_are_right_and_wrong_in_turn_and_none_twice(tmp_path: Path) -> None:
+    program = Path(__file__).with_name("make_candidates.py")
+    subprocess.run([sys.executable, program, "row_softmax", tmp_path, "--count", "16"], check=True)
+    texts = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert len(set(texts.values())) == 16
+    assert sum("right" in name for name in texts) == 8
+    assert sum("load_inline" in text for text in texts.values()) == 8
