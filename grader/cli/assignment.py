@@ -98,8 +98,8 @@ def import_(folder: Path, out: Path | None) -> int:
     """Make an assignment of problems in another project's form.
 
     FOLDER is a problem of the GPU MODE form (task.yml, reference.py) or of the LeetGPU form (challenge.py),
-    or holds folders of such problems. Its Python files are run. The exit code is 1 where a problem could not
-    be imported.
+    or holds folders of such problems, or files of the KernelBench form (class Model). Its Python files are
+    run. The exit code is 1 where a problem could not be imported.
     """
     with importing():
         from grader.importers import folders  # noqa: PLC0415 - PyTorch takes seconds

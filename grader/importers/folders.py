@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from grader.importers import leet_gpu
+from grader.importers import kernel_bench, leet_gpu
 from grader.importers.gpu_mode import TASK, ImportFaultError, identifier, read
 from grader.importers.written import finish, write
 
@@ -72,10 +72,15 @@ def imported(folder: Path, out: Path) -> Report:
         raise ImportFaultError(f"{out} is there already. Name a folder that is not.")
     forms = (TASK, leet_gpu.CHALLENGE)
     alone = any((folder / form).is_file() for form in forms)
-    inner = sorted({path.parent for form in forms for path in folder.glob(f"*/{form}")})
+    inner = sorted(
+        {
+            *(path.parent for form in forms for path in folder.glob(f"*/{form}")),
+            *filter(kernel_bench.is_one, folder.glob("*.py")),
+        }
+    )
     refused: dict[Path, str] = {}
-    with TemporaryDirectory() as place:
-        originals, draft = Path(place, "originals"), Path(place, "draft")
+    with TemporaryDirectory() as temporary:
+        originals, draft = Path(temporary, "originals"), Path(temporary, "draft")
         originals.mkdir()
         written: list[Written] = []
         for path in [folder] if alone else inner:
@@ -88,7 +93,7 @@ def imported(folder: Path, out: Path) -> Report:
             reasons = "".join(f"\n{path}: {reason}" for path, reason in refused.items())
             raise ImportFaultError(
                 f"{folder} holds no problem that can be imported, with a file {' or '.join(forms)} in it "
-                f"or in the folders within it{reasons}"
+                f"or in the folders within it, or a Python file with a class Model{reasons}"
             )
         finish(written, draft, out.resolve().name, folder.resolve().name.replace("_", " "))
         shutil.copytree(draft, out)
@@ -96,7 +101,9 @@ def imported(folder: Path, out: Path) -> Report:
 
 
 def _read(path: Path, originals: Path) -> Task:
-    """The problem in a folder, which may write its files in another form into ``originals``."""
+    """The problem at a path, whose files may be written in another form into ``originals``."""
+    if path.is_file():
+        return kernel_bench.read(path, originals / identifier(path.stem))
     if (path / TASK).is_file():
         return read(path)
     return leet_gpu.read(path, originals / identifier(path.resolve().name))

@@ -116,6 +116,7 @@ class Task:
         listed: why its cases can be those of its tests alone; "" where shapes follow from sizes.
         function: the name of the function.
         spread: whether it gets the parts of the tuple one by one.
+        initial: how many of these make an object, whose ``forward`` gets the others; None of a function.
     """
 
     folder: Path
@@ -132,6 +133,7 @@ class Task:
     listed: str = ""
     function: str = "custom_kernel"
     spread: bool = False
+    initial: int | None = None
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int, int, int]]:

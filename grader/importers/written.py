@@ -234,7 +234,7 @@ def _with_formula(task: Task, file: str, *, widened: bool, timed: bool = True) -
         *(f'        ("{TESTS}", {_spelled(spec)}, "normal"),' for spec in task.tests),
         "    ),",
         *(["    timing=(", *timing, "    ),"] if timing else []),
-        *_ending(packed=task.packed and not task.spread),
+        *_ending(task, packed=task.packed and not task.spread),
     ]
     return _lines(lines)
 
@@ -262,7 +262,7 @@ def _with_tolerance(task: Task, file: str, reason: str) -> str:
             f"        atol={task.atol!r},",
             f"        why={_spelled(reason.partition('. ')[0])},",
             "    ),",
-            *_ending(packed=task.packed),
+            *_ending(task, packed=task.packed),
         ]
     )
 
@@ -304,8 +304,10 @@ def _signature(task: Task, file: str) -> list[str]:
     ]
 
 
-def _ending(*, packed: bool) -> list[str]:
-    return [*(["    packed=True,"] if packed else []), '    torch_operators="views",', ")"]
+def _ending(task: Task, *, packed: bool) -> list[str]:
+    form = ["    packed=True,"] if packed else []
+    form += [] if task.initial is None else [f"    initial={task.initial},"]
+    return [*form, '    torch_operators="views",', ")"]
 
 
 def _range(name: str, low: int, high: int, step: int, end: int) -> str:
@@ -367,6 +369,10 @@ def _handout(written: Sequence[Written], title: str) -> str:
     for problem in written:
         task = problem.task
         function = f"{task.function}({_parameters(task)})"
+        if task.initial is not None:
+            names = [value.name for value in task.data]
+            initial, inputs = ", ".join(names[: task.initial]), ", ".join(names[task.initial :])
+            function = f"class {task.function}: {task.function}({initial})({inputs})"
         lines += [f"## `{problem.file}`", "", *([task.description, ""] if task.description else [])]
         lines += [f"Write `{function}`, with kernels in Triton, or in C++ by `load_inline`.", ""]
         lines += [*(f"- {line}" for line in _about(problem)), ""]
@@ -415,18 +421,26 @@ def _template(task: Task) -> str:
     text = f"{task.name}: see HANDOUT.md." if not first or '"""' in first or "\\" in first else first
     if len(text) > 100:
         text = f"{task.name}: see HANDOUT.md."
-    names = ", ".join(value.name for value in task.data)
+    head = [f'"""{text}"""', "", "import torch", "import triton", "import triton.language as tl", "", ""]
+    names = [value.name for value in task.data]
+    if task.initial is not None:
+        return _lines(
+            [
+                *head,
+                f"class {task.function}(torch.nn.Module):",
+                f"    def __init__({', '.join(['self', *names[: task.initial]])}):",
+                "        super().__init__()",
+                "",
+                f"    def forward({', '.join(['self', *names[task.initial :]])}):",
+                "        raise NotImplementedError",
+            ]
+        )
+    packed = task.packed and not task.spread
     return _lines(
         [
-            f'"""{text}"""',
-            "",
-            "import torch",
-            "import triton",
-            "import triton.language as tl",
-            "",
-            "",
+            *head,
             f"def {task.function}({_parameters(task)}):",
-            *([f'    """Unpack ``data`` into {names}."""'] if task.packed and not task.spread else []),
+            *([f'    """Unpack ``data`` into {", ".join(names)}."""'] if packed else []),
             "    raise NotImplementedError",
         ]
     )

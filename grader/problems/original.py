@@ -85,6 +85,25 @@ class Original:
             raise FormulaError(f"{self.folder / 'reference.py'} has no function {name}")
         return function  # type: ignore[no-any-return] # whatever it returns
 
+    def module(self, name: str) -> ModuleType:
+        """A file of the folder, run, without its suffix.
+
+        Raises:
+            FormulaError: it cannot be run.
+        """
+        return self._module(name)
+
+    def call(self, module: ModuleType, name: str, *arguments: Any) -> Any:  # noqa: ANN401
+        """What a function or a class of a file returns.
+
+        Raises:
+            FormulaError: there is none of this name, or it fails.
+        """
+        function = getattr(module, name, None)
+        if not callable(function):
+            raise FormulaError(f"{module.__name__}.py has no {name}")
+        return _tried(name, partial(function, *arguments))
+
     def instance(self, module: str, name: str) -> Any:  # noqa: ANN401 - of a class of the folder
         """An object of a class of one of the files.
 
@@ -274,6 +293,7 @@ def tolerant(
     in_place: Sequence[str] = (),
     packed: bool = False,
     spread: bool = False,
+    initial: int | None = None,
     torch_operators: Operators = "views",
 ) -> ModuleProblem:
     """The problem of an original that no formula can be traced of: its cases are its tests, with fresh seeds.
@@ -292,6 +312,7 @@ def tolerant(
         in_place: those arguments that are filled whose content counts before.
         packed: whether the reference and the function take one tuple of all arguments.
         spread: whether the function takes them one by one, all the same.
+        initial: as in ``formula_module.module``.
         torch_operators: which operators of PyTorch it may use.
     """
     listed = _Listed(
@@ -320,6 +341,7 @@ def tolerant(
         wide=tolerance.why,
         made=tuple(name for name in results if name not in arguments),
         packed=packed and not spread,
+        initial=initial,
         torch_operators=torch_operators,
         tolerance=tolerance,
     )

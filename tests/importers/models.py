@@ -1,0 +1,110 @@
+"""Files of the KernelBench form, written here, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """
+import torch
+import torch.nn as nn
+
+"""
+
+MODELS: dict[str, str] = {
+    "1_gated": """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(gate)
+
+
+batch_size = 1024
+dim = 16384
+
+
+def get_inputs():
+    x = torch.rand(batch_size, dim)
+    gate = torch.randn(batch_size, dim)
+    return [x, gate]
+
+
+def get_init_inputs():
+    return []
+""",
+    "2_scaled_softmax": """
+class Model(nn.Module):
+    def __init__(self, scale: float):
+        super(Model, self).__init__()
+        self.scale = scale
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x * self.scale, dim=1)
+
+
+rows = 4096
+columns = 8192
+scale = 0.125
+
+
+def get_inputs():
+    return [torch.rand(rows, columns)]
+
+
+def get_init_inputs():
+    return [scale]
+""",
+    "3_folded": """
+class Model(nn.Module):
+    def __init__(self, groups):
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, x):
+        return x.view(x.shape[0], self.groups, -1).sum(2)
+
+
+batch_size = 64
+features = 4096
+groups = 8
+
+
+def get_inputs():
+    return [torch.randn(batch_size, features)]
+
+
+def get_init_inputs():
+    return [groups]
+""",
+    "4_linear": """
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = nn.Linear(features, features)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+batch_size = 64
+
+
+def get_inputs():
+    return [torch.randn(batch_size, 16)]
+
+
+def get_init_inputs():
+    return [16]
+""",
+}
+
+
+def write(folder: Path, name: str) -> Path:
+    """The file of a problem."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.py").write_text(HEAD + MODELS[name])
+    return folder / f"{name}.py"
