@@ -112,8 +112,10 @@ def _challenge(folder: Path) -> _Challenge:
     if challenge.num_gpus > 1:
         raise FormulaError(f"{folder / CHALLENGE}: it needs several GPUs, and a case here runs on one")
     signature = {name: direction for name, (_, direction) in challenge.get_solve_signature().items()}
-    tests = [challenge.generate_example_test(), *challenge.generate_functional_test()]
-    timed = challenge.generate_performance_test()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # what is learnt of a challenge is the same each time
+        tests = [challenge.generate_example_test(), *challenge.generate_functional_test()]
+        timed = challenge.generate_performance_test()
     for test in (*tests, timed):
         if missing := signature.keys() - test.keys():
             raise FormulaError(f"{folder / CHALLENGE}: a test has no {min(missing)}, which solve gets")
@@ -162,7 +164,7 @@ def _random(values: Sequence[Value], shape: str) -> str:
     Whole numbers may be places in another tensor, and numbers in order may be offsets.
     """
     low, high = min(value.smallest for value in values), max(value.largest for value in values)
-    loose = all(value.loose for value in values if value.smallest < value.largest)
+    loose = any(value.loose for value in values)
     if DTYPES[values[0].dtype].exact or low == high or not loose:
         return ""
     return f"torch.empty({shape}).uniform_({0.0 if 0 <= low < high / 100 else low:.3g}, {high:.3g})"

@@ -142,6 +142,172 @@ def generate_functional_test(self) -> List[Dict[str, Any]]:
 def generate_performance_test(self) -> Dict[str, Any]:
     return self._test(4096, 4096)
 """,
+    "5_product": """
+def reference_impl(self, A, B, C, M, N, K):
+    torch.matmul(A, B, out=C)
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "A": (ctypes.POINTER(ctypes.c_float), "in"),
+        "B": (ctypes.POINTER(ctypes.c_float), "in"),
+        "C": (ctypes.POINTER(ctypes.c_float), "out"),
+        "M": (ctypes.c_int, "in"),
+        "N": (ctypes.c_int, "in"),
+        "K": (ctypes.c_int, "in"),
+    }
+
+def _test(self, m, n, k):
+    return {
+        "A": torch.randn(m, n, device="cuda"),
+        "B": torch.randn(n, k, device="cuda"),
+        "C": torch.zeros(m, k, device="cuda"),
+        "M": m,
+        "N": n,
+        "K": k,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(2, 3, 4)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(16, 16, 16), self._test(33, 20, 50)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(512, 512, 512)
+""",
+    "6_row_shares": """
+def reference_impl(self, input, output, N):
+    output.copy_(torch.softmax(input, dim=0))
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "input": (ctypes.POINTER(ctypes.c_float), "in"),
+        "output": (ctypes.POINTER(ctypes.c_float), "out"),
+        "N": (ctypes.c_int, "in"),
+    }
+
+def _test(self, size):
+    return {
+        "input": torch.empty(size, device="cuda").uniform_(-5.0, 5.0),
+        "output": torch.empty(size, device="cuda"),
+        "N": size,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(3)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(1), self._test(100), self._test(2000)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(500000)
+""",
+    "7_total": """
+def reference_impl(self, input, output, N):
+    output[0] = torch.sum(input)
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "input": (ctypes.POINTER(ctypes.c_float), "in"),
+        "output": (ctypes.POINTER(ctypes.c_float), "out"),
+        "N": (ctypes.c_int, "in"),
+    }
+
+def _test(self, size):
+    return {
+        "input": torch.rand(size, device="cuda"),
+        "output": torch.zeros(1, device="cuda"),
+        "N": size,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(8)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(1), self._test(130), self._test(5000)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(1000000)
+""",
+    "8_running_total": """
+def reference_impl(self, input, output, N):
+    output.copy_(torch.cumsum(input, dim=0))
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "input": (ctypes.POINTER(ctypes.c_float), "in"),
+        "output": (ctypes.POINTER(ctypes.c_float), "out"),
+        "N": (ctypes.c_int, "in"),
+    }
+
+def _test(self, size):
+    return {
+        "input": torch.randn(size, device="cuda"),
+        "output": torch.empty(size, device="cuda"),
+        "N": size,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(4)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(1), self._test(77), self._test(3000)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(250000)
+""",
+    "9_inverted": """
+def reference_impl(self, image, width, height):
+    image[:, :, :3] = 255 - image[:, :, :3]
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "image": (ctypes.POINTER(ctypes.c_ubyte), "inout"),
+        "width": (ctypes.c_int, "in"),
+        "height": (ctypes.c_int, "in"),
+    }
+
+def _test(self, width, height):
+    return {
+        "image": torch.randint(0, 256, (height, width, 4), device="cuda", dtype=torch.uint8),
+        "width": width,
+        "height": height,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(1, 2)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(16, 20), self._test(33, 7)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(512, 512)
+""",
+    "10_sorted": """
+def reference_impl(self, data, N):
+    data.copy_(torch.sort(data).values)
+
+def get_solve_signature(self) -> Dict[str, tuple]:
+    return {
+        "data": (ctypes.POINTER(ctypes.c_float), "inout"),
+        "N": (ctypes.c_int, "in"),
+    }
+
+def _test(self, size):
+    return {
+        "data": torch.randn(size, device="cuda"),
+        "N": size,
+    }
+
+def generate_example_test(self) -> Dict[str, Any]:
+    return self._test(4)
+
+def generate_functional_test(self) -> List[Dict[str, Any]]:
+    return [self._test(1), self._test(100), self._test(1500)]
+
+def generate_performance_test(self) -> Dict[str, Any]:
+    return self._test(100000)
+""",
 }
 
 

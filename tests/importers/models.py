@@ -100,6 +100,132 @@ def get_inputs():
 def get_init_inputs():
     return [16]
 """,
+    "5_product": """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, A, B):
+        return torch.matmul(A, B)
+
+
+M = 2048
+K = 4096
+N = 1024
+
+
+def get_inputs():
+    return [torch.rand(M, K), torch.rand(K, N)]
+
+
+def get_init_inputs():
+    return []
+""",
+    "6_leaky": """
+class Model(nn.Module):
+    def __init__(self, slope: float = 0.01):
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x):
+        return nn.functional.leaky_relu(x, negative_slope=self.slope)
+
+
+batch_size = 4096
+dim = 65536
+
+
+def get_inputs():
+    return [torch.rand(batch_size, dim)]
+
+
+def get_init_inputs():
+    return []
+""",
+    "7_mean_over": """
+class Model(nn.Module):
+    def __init__(self, dim: int):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x):
+        return torch.mean(x, dim=self.dim)
+
+
+batch_size = 128
+dim1 = 4096
+dim2 = 4095
+
+
+def get_inputs():
+    return [torch.rand(batch_size, dim1, dim2)]
+
+
+def get_init_inputs():
+    return [1]
+""",
+    "8_running_total": """
+class Model(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x):
+        return torch.cumsum(x, dim=self.dim)
+
+
+batch_size = 32768
+length = 32768
+dim = 1
+
+
+def get_inputs():
+    return [torch.rand(batch_size, length)]
+
+
+def get_init_inputs():
+    return [dim]
+""",
+    "9_error": """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, predictions, targets):
+        return torch.mean((predictions - targets) ** 2)
+
+
+batch_size = 32768
+features = 32768
+
+
+def get_inputs():
+    return [torch.rand(batch_size, features), torch.rand(batch_size, features)]
+
+
+def get_init_inputs():
+    return []
+""",
+    "10_largest_place": """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return torch.argmax(x, dim=1)
+
+
+rows = 4096
+columns = 4096
+
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+
+def get_init_inputs():
+    return []
+""",
 }
 
 

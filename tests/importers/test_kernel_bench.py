@@ -41,13 +41,23 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
     names.check(assignment)
     names.try_out(assignment)
     assert {entry.id: bool(entry.performance) for entry in assignment.rules.problems} == dict.fromkeys(
-        ("gated", "scaled_softmax", "folded"), True
+        (
+            *("gated", "scaled_softmax", "folded", "product", "leaky", "mean_over", "running_total"),
+            *("error", "largest_place"),
+        ),
+        True,
     )
 
 
 @pytest.mark.parametrize(
     ("name", "initial", "passed"),
-    [("gated", 0, ("x", "gate")), ("scaled_softmax", 1, ("scale", "x")), ("folded", 1, ("groups", "x"))],
+    [
+        ("gated", 0, ("x", "gate")),
+        ("scaled_softmax", 1, ("scale", "x")),
+        ("folded", 1, ("groups", "x")),
+        ("product", 0, ("A", "B")),
+        ("leaky", 0, ("x",)),
+    ],
 )
 def test_an_object_is_made_with_what_the_file_says(
     assignment: Assignment, name: str, initial: int, passed: tuple[str, ...]

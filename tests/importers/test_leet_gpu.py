@@ -51,10 +51,16 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
         "turned": True,
         "counts": False,
         "sorted_place": False,
+        "product": True,
+        "row_shares": True,
+        "total": True,
+        "running_total": True,
+        "inverted": False,
+        "sorted": True,
     }
 
 
-@pytest.mark.parametrize("name", ["scaled_sum", "turned"])
+@pytest.mark.parametrize("name", ["scaled_sum", "turned", "product", "row_shares", "total", "running_total"])
 def test_a_reference_that_fills_a_tensor_has_derived_bounds_and_more_cases(
     assignment: Assignment, name: str
 ) -> None:
