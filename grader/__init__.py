@@ -4,7 +4,11 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """``reproduce``, for notebooks; it is imported when it is asked for, as it takes a second."""
+    """``reproduce``, ``Judge``: for notebooks and training; imported when asked for, as it takes a second."""
+    if name == "Judge":
+        from grader.batch.candidates import Judge  # noqa: PLC0415
+
+        return Judge
     if name == "reproduce":
         from grader.cli.reproduce import of_submission  # noqa: PLC0415
 

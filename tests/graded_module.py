@@ -37,8 +37,12 @@ def graded(
     operators: Operators | None = None,
     *,
     one_case: bool = False,
+    initial: int | None = None,
 ) -> ProblemResult:
-    """The result of the file ``text``; with ``one_case`` of the larger case alone, until that fails."""
+    """The result of the file ``text``; with ``one_case`` of the larger case alone, until that fails.
+
+    With ``initial``, a class is asked for, whose objects are made with so many of the arguments.
+    """
     problem = ASSIGNMENT.problems[name]
     assert isinstance(problem, ModuleProblem)
     chosen = replace(
@@ -46,6 +50,7 @@ def graded(
         cases=lambda _: few(problem)[one_case:],
         space=None,
         torch_operators=operators or problem.torch_operators,
+        initial=initial,
     )
     monkeypatch.setattr(Assignment, "problems", property(lambda _: {name: chosen}))
     (folder / problem.file).write_text(text)

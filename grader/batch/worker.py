@@ -84,16 +84,20 @@ def telling(answers: TextIO) -> Callable[[str], None]:
 def answer(
     query: dict[str, Any], bench: Bench, tell: Callable[[str], None] = lambda _doing: None
 ) -> dict[str, Any]:
-    """Answer one request; its operation is ``look``, ``build`` or ``grade``, which it ``tell``s of."""
+    """Answer one request; its operation is ``look``, ``build`` or ``grade``, which it ``tell``s of.
+
+    It may name ``problems`` of the assignment, and say ``fast``, as in ``GradingRequest``.
+    """
     if query["operation"] == "look":
         return _look(query, bench)
     assignment = load(query["assignment"])
     request = grading.GradingRequest(
         path=Path(query["path"]),
         assignment=assignment,
-        problems=tuple(entry.id for entry in assignment.rules.problems),
+        problems=tuple(query.get("problems", ())) or tuple(entry.id for entry in assignment.rules.problems),
         options=GradingOptions(**query["options"]),
         seed=query["seed"],
+        fast=query.get("fast", False),
     )
     if query["operation"] == "build":
         return _build(request, bench)

@@ -97,8 +97,9 @@ def pack(name: str, out: Path | None) -> int:
 def import_(folder: Path, out: Path | None) -> int:
     """Make an assignment of problems in another project's form.
 
-    FOLDER is a problem of the GPU MODE form (task.yml, reference.py), or holds folders of such problems. Its
-    Python files are run. The exit code is 1 where a problem could not be imported.
+    FOLDER is a problem of the GPU MODE form (task.yml, reference.py) or of the LeetGPU form (challenge.py),
+    or holds folders of such problems, or files of the KernelBench form (class Model). Its Python files are
+    run. The exit code is 1 where a problem could not be imported.
     """
     with importing():
         from grader.importers import folders  # noqa: PLC0415 - PyTorch takes seconds

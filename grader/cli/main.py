@@ -16,6 +16,7 @@ from grader.cli.assignment import assignment
 from grader.cli.batch import batch
 from grader.cli.doctor import doctor
 from grader.cli.grade import grade
+from grader.cli.judge import judge
 from grader.cli.new import new
 from grader.cli.problems import problems
 from grader.cli.report import report
@@ -73,5 +74,5 @@ def commands() -> None:
     """Grade CUDA kernels: whether they are right, on any machine, and whether they are fast, on a GPU."""
 
 
-for command in (grade, reproduce, batch, report, new, problems, assignment, doctor, simulate):
+for command in (grade, judge, reproduce, batch, report, new, problems, assignment, doctor, simulate):
     commands.add_command(command)

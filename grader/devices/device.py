@@ -204,6 +204,8 @@ class Form:
         outputs: those that it may return, in order, whether it is given them or not.
         packed: whether it takes one tuple of all that it is given.
         operators: which operators of PyTorch it may use: "none", those that only give "views", or "all".
+        initial: of a class, how many of the first arguments an object is made with: its ``forward`` gets the
+            others.
     """
 
     names: tuple[str, ...] = ()
@@ -211,6 +213,7 @@ class Form:
     outputs: tuple[str, ...] = ()
     packed: bool = False
     operators: Literal["none", "views", "all"] = "views"
+    initial: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from grader.importers.gpu_mode import TASK, ImportFaultError, read
+from grader.importers import kernel_bench, leet_gpu
+from grader.importers.gpu_mode import TASK, ImportFaultError, identifier, read
 from grader.importers.written import finish, write
 
 if TYPE_CHECKING:
@@ -69,27 +70,40 @@ def imported(folder: Path, out: Path) -> Report:
     """
     if out.exists():
         raise ImportFaultError(f"{out} is there already. Name a folder that is not.")
-    alone = (folder / TASK).is_file()
-    tasks: list[Task] = []
+    forms = (TASK, leet_gpu.CHALLENGE)
+    alone = any((folder / form).is_file() for form in forms)
+    inner = sorted(
+        {
+            *(path.parent for form in forms for path in folder.glob(f"*/{form}")),
+            *filter(kernel_bench.is_one, folder.glob("*.py")),
+        }
+    )
     refused: dict[Path, str] = {}
-    for path in [folder] if alone else sorted(path.parent for path in folder.glob(f"*/{TASK}")):
-        try:
-            tasks.append(read(path))
-        except ImportFaultError as error:
-            refused[path] = str(error)
-    with TemporaryDirectory() as draft:
+    with TemporaryDirectory() as temporary:
+        originals, draft = Path(temporary, "originals"), Path(temporary, "draft")
+        originals.mkdir()
         written: list[Written] = []
-        for task in tasks:
+        for path in [folder] if alone else inner:
             try:
-                written.append(write(task, "submission.py" if alone else f"{task.name}.py", Path(draft)))
+                task = _read(path, originals)
+                written.append(write(task, "submission.py" if alone else f"{task.name}.py", draft))
             except ImportFaultError as error:
-                refused[task.folder] = str(error)
+                refused[path] = str(error)
         if not written:
             reasons = "".join(f"\n{path}: {reason}" for path, reason in refused.items())
             raise ImportFaultError(
-                f"{folder} holds no problem that can be imported, with a file {TASK} in it or in the folders "
-                f"within it{reasons}"
+                f"{folder} holds no problem that can be imported, with a file {' or '.join(forms)} in it "
+                f"or in the folders within it, or a Python file with a class Model{reasons}"
             )
-        finish(written, Path(draft), out.resolve().name, folder.resolve().name.replace("_", " "))
+        finish(written, draft, out.resolve().name, folder.resolve().name.replace("_", " "))
         shutil.copytree(draft, out)
     return Report(written, refused)
+
+
+def _read(path: Path, originals: Path) -> Task:
+    """The problem at a path, whose files may be written in another form into ``originals``."""
+    if path.is_file():
+        return kernel_bench.read(path, originals / identifier(path.stem))
+    if (path / TASK).is_file():
+        return read(path)
+    return leet_gpu.read(path, originals / identifier(path.resolve().name))

@@ -108,12 +108,15 @@ class Task:
         tests: what ``generate_input`` gets for each, beside the seed.
         benchmarks: likewise.
         ranking: how the original makes one number of the benchmarks' times.
-        packed: whether the function gets a tuple.
+        packed: whether the reference gets a tuple, and so does the function, unless it is ``spread``.
         data: what it gets, in order.
         results: what it returns, in order.
         rtol: the relative tolerance of the original.
         atol: the absolute one.
         listed: why its cases can be those of its tests alone; "" where shapes follow from sizes.
+        function: the name of the function.
+        spread: whether it gets the parts of the tuple one by one.
+        initial: how many of these make an object, whose ``forward`` gets the others; None of a function.
     """
 
     folder: Path
@@ -128,6 +131,9 @@ class Task:
     rtol: float
     atol: float
     listed: str = ""
+    function: str = "custom_kernel"
+    spread: bool = False
+    initial: int | None = None
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int, int, int]]:
@@ -218,7 +224,7 @@ def _learnt(
         )
     task = Task(
         folder=folder,
-        name=_identifier(folder.resolve().name),
+        name=identifier(folder.resolve().name),
         description=str(described.get("description") or "").strip(),
         tests=tests,
         benchmarks=benchmarks,
@@ -235,11 +241,11 @@ def _learnt(
         return replace(task, listed=str(error))
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     """The name of a folder as that of a module, which hides none of Python's or PyTorch's."""
-    identifier = re.sub(r"\W", "_", name).lstrip("_0123456789").lower()
+    name = re.sub(r"\W", "_", name).lstrip("_0123456789").lower()
     taken = {*sys.stdlib_module_names, *keyword.kwlist, "task", "torch", "triton", "numpy", ""}
-    return f"{identifier}_problem".lstrip("_") if identifier in taken else identifier
+    return f"{name}_problem".lstrip("_") if name in taken else name
 
 
 def _cost(spec: Spec) -> float:
@@ -285,7 +291,7 @@ def _spelled(node: ast.expr | None, count: int) -> list[str]:
 
 def _value(name: str, value: Any) -> Value:  # noqa: ANN401 - a part of the data
     if isinstance(value, torch.Tensor):
-        return _tensor(name, value)
+        return tensor_value(name, value)
     if type(value) in _NUMBERS:
         return Value(name, kind=type(value))
     raise FormulaError(
@@ -293,7 +299,12 @@ def _value(name: str, value: Any) -> Value:  # noqa: ANN401 - a part of the data
     )
 
 
-def _tensor(name: str, tensor: torch.Tensor) -> Value:
+def tensor_value(name: str, tensor: torch.Tensor) -> Value:
+    """A tensor of the data or of the results.
+
+    Raises:
+        FormulaError: it is none that a function can be given.
+    """
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES:
         raise FormulaError(f"{name} is a tensor of {dtype}: it has to be {', '.join(DTYPES)}")
@@ -346,7 +357,7 @@ def _returned(
         by_position.get(position) or (f"{name}_result" if name in taken else name)
         for position, name in enumerate(spelled)
     ]
-    described = tuple(map(_tensor, names, (result.contiguous() for result in results)))
+    described = tuple(map(tensor_value, names, (result.contiguous() for result in results)))
     order = [result.name for result in described if result.name in by_position.values()]
     ordered = order + [result.name for result in described if result.name not in order]
     if ordered != names or order != [value.name for value in known if value.filled]:
@@ -448,13 +459,13 @@ def _fitted(value: Value, points: Sequence[Spec], drawn: Sequence[Any]) -> Value
             raise FormulaError(f"{value.name} has a number of dimensions that depends on the sizes")
         lengths = []
         for axis in range(drawn[0].dim()):
-            length = _length(points, [tensor.shape[axis] for tensor in drawn])
+            length = fitting(points, [tensor.shape[axis] for tensor in drawn])
             if length is None:
                 raise FormulaError(
                     f"the length of axis {axis} of {value.name} does not follow from the sizes"
                 )
             lengths.append(length)
-        seen_values = [_tensor(value.name, tensor) for tensor in drawn]
+        seen_values = [tensor_value(value.name, tensor) for tensor in drawn]
         return replace(
             value,
             lengths=tuple(lengths),
@@ -464,13 +475,13 @@ def _fitted(value: Value, points: Sequence[Spec], drawn: Sequence[Any]) -> Value
         )
     if all(number == drawn[0] for number in drawn) and value.name not in points[0]:
         return replace(value, text=repr(drawn[0]))
-    length = _length(points, drawn) if value.kind is int else None
+    length = fitting(points, drawn) if value.kind is int else None
     if length is None:
         raise FormulaError(f"the number {value.name} does not follow from the sizes")
     return replace(value, text=str(length))
 
 
-def _length(points: Sequence[Spec], numbers: Sequence[int]) -> Length | None:
+def fitting(points: Sequence[Spec], numbers: Sequence[int]) -> Length | None:
     """How whole numbers follow from sizes: the simplest way that fits at all points."""
     for candidate in _candidates(points, numbers):
         if all(candidate.at(point) == number for point, number in zip(points, numbers, strict=True)):

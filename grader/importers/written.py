@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from grader.importers.gpu_mode import Task, Value
 
-FUNCTION = "custom_kernel"
 TEMPLATE = "student_template_triton"
 _FILES = ("*.py", TASK)
 _COMPARED = 1 << 22  # elements of the tests at which the formula is held against the reference
@@ -235,7 +234,7 @@ def _with_formula(task: Task, file: str, *, widened: bool, timed: bool = True) -
         *(f'        ("{TESTS}", {_spelled(spec)}, "normal"),' for spec in task.tests),
         "    ),",
         *(["    timing=(", *timing, "    ),"] if timing else []),
-        *_ending(task),
+        *_ending(task, packed=task.packed and not task.spread),
     ]
     return _lines(lines)
 
@@ -254,6 +253,7 @@ def _with_tolerance(task: Task, file: str, reason: str) -> str:
             "    ORIGINAL,",
             *_signature(task, file),
             *([f"    in_place={tuple(filled)!r},"] if filled else []),
+            *(["    spread=True,"] if task.spread else []),
             "    tests=(",
             *(f"        {_spelled(spec)}," for spec in task.tests),
             "    ),",
@@ -262,7 +262,7 @@ def _with_tolerance(task: Task, file: str, reason: str) -> str:
             f"        atol={task.atol!r},",
             f"        why={_spelled(reason.partition('. ')[0])},",
             "    ),",
-            *_ending(task),
+            *_ending(task, packed=task.packed),
         ]
     )
 
@@ -298,14 +298,16 @@ def _signature(task: Task, file: str) -> list[str]:
     return [
         f'    id="{task.name}",',
         f'    file="{file}",',
-        f'    function="{FUNCTION}",',
+        f'    function="{task.function}",',
         f"    arguments={{{arguments}}},",
         f"    results={{{results}}},",
     ]
 
 
-def _ending(task: Task) -> list[str]:
-    return [*(["    packed=True,"] if task.packed else []), '    torch_operators="views",', ")"]
+def _ending(task: Task, *, packed: bool) -> list[str]:
+    form = ["    packed=True,"] if packed else []
+    form += [] if task.initial is None else [f"    initial={task.initial},"]
+    return [*form, '    torch_operators="views",', ")"]
 
 
 def _range(name: str, low: int, high: int, step: int, end: int) -> str:
@@ -366,20 +368,25 @@ def _handout(written: Sequence[Written], title: str) -> str:
     lines = [f"# {title}", ""]
     for problem in written:
         task = problem.task
+        function = f"{task.function}({_parameters(task)})"
+        if task.initial is not None:
+            names = [value.name for value in task.data]
+            initial, inputs = ", ".join(names[: task.initial]), ", ".join(names[task.initial :])
+            function = f"class {task.function}: {task.function}({initial})({inputs})"
         lines += [f"## `{problem.file}`", "", *([task.description, ""] if task.description else [])]
-        lines += [f"Write `{FUNCTION}({_parameter(task)})`, which launches kernels in Triton.", ""]
+        lines += [f"Write `{function}`, with kernels in Triton, or in C++ by `load_inline`.", ""]
         lines += [*(f"- {line}" for line in _about(problem)), ""]
     return _lines(lines[:-1])
 
 
-def _parameter(task: Task) -> str:
-    return "data" if task.packed else task.data[0].name
+def _parameters(task: Task) -> str:
+    return ", ".join(value.name for value in task.data) if task.spread or not task.packed else "data"
 
 
 def _about(problem: Written) -> Iterator[str]:
     task = problem.task
     names = ", ".join(value.name for value in task.data)
-    if task.packed:
+    if task.packed and not task.spread:
         yield f"`data` is the tuple `({names})`."
     for value in task.data:
         role = ". Fill it, or return another tensor in its place" if value.filled else ""
@@ -414,18 +421,26 @@ def _template(task: Task) -> str:
     text = f"{task.name}: see HANDOUT.md." if not first or '"""' in first or "\\" in first else first
     if len(text) > 100:
         text = f"{task.name}: see HANDOUT.md."
-    names = ", ".join(value.name for value in task.data)
+    head = [f'"""{text}"""', "", "import torch", "import triton", "import triton.language as tl", "", ""]
+    names = [value.name for value in task.data]
+    if task.initial is not None:
+        return _lines(
+            [
+                *head,
+                f"class {task.function}(torch.nn.Module):",
+                f"    def __init__({', '.join(['self', *names[: task.initial]])}):",
+                "        super().__init__()",
+                "",
+                f"    def forward({', '.join(['self', *names[task.initial :]])}):",
+                "        raise NotImplementedError",
+            ]
+        )
+    packed = task.packed and not task.spread
     return _lines(
         [
-            f'"""{text}"""',
-            "",
-            "import torch",
-            "import triton",
-            "import triton.language as tl",
-            "",
-            "",
-            f"def {FUNCTION}({_parameter(task)}):",
-            *([f'    """Unpack ``data`` into {names}."""'] if task.packed else []),
+            *head,
+            f"def {task.function}({_parameters(task)}):",
+            *([f'    """Unpack ``data`` into {", ".join(names)}."""'] if packed else []),
             "    raise NotImplementedError",
         ]
     )

@@ -66,6 +66,7 @@ def module(
     most: int = MOST_ELEMENTS,
     budget: Budget | None = None,
     packed: bool = False,
+    initial: int | None = None,
     torch_operators: Operators = "views",
 ) -> ModuleProblem:
     """The problem of writing a function on tensors; the module's text has an example.
@@ -88,6 +89,8 @@ def module(
         most: likewise.
         budget: likewise.
         packed: whether the function takes one tuple of all its arguments.
+        initial: where ``function`` is a class, how many of the first arguments its objects are made with:
+            their ``forward`` gets the others.
         torch_operators: which operators of PyTorch it may use.
 
     Raises:
@@ -112,6 +115,7 @@ def module(
         **{field.name: getattr(problem, field.name) for field in fields(problem)},
         made=tuple(name for name in results if name not in arguments),
         packed=packed,
+        initial=initial,
         torch_operators=torch_operators,
     )
 

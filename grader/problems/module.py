@@ -38,12 +38,15 @@ class ModuleProblem(KernelProblem):
     Attributes:
         made: outputs that the function is not given: it makes tensors of their shapes, and returns them.
         packed: whether it takes one tuple of all its arguments.
+        initial: how many of the first arguments an object of a class is made with, whose ``forward`` gets the
+            others; None where the entry point is a function.
         torch_operators: which operators of PyTorch it may use.
         tolerance: the allowed error, where it is that of an original instead of one that was derived.
     """
 
     made: tuple[str, ...] = ()
     packed: bool = False
+    initial: int | None = None
     torch_operators: Operators = "views"
     tolerance: Tolerance | None = None
 

@@ -55,6 +55,7 @@ REFERENCE, GENERATE, CHECK = "ref_kernel", "generate_input", "check_implementati
 _SEED, _MOST_SEED = "seed", 1 << 31
 _DEVICE, _CUDA = "__device_here__", "__cuda_here__"
 _NAMED_CUDA = re.compile(r"cuda(:\d+)?")
+_OF_DEVICE = re.compile(r"\.(device|is_cuda)\b")
 
 
 class Original:
@@ -83,6 +84,36 @@ class Original:
         if not callable(function):
             raise FormulaError(f"{self.folder / 'reference.py'} has no function {name}")
         return function  # type: ignore[no-any-return] # whatever it returns
+
+    def module(self, name: str) -> ModuleType:
+        """A file of the folder, run, without its suffix.
+
+        Raises:
+            FormulaError: it cannot be run.
+        """
+        return self._module(name)
+
+    def call(self, module: ModuleType, name: str, *arguments: Any) -> Any:  # noqa: ANN401
+        """What a function or a class of a file returns.
+
+        Raises:
+            FormulaError: there is none of this name, or it fails.
+        """
+        function = getattr(module, name, None)
+        if not callable(function):
+            raise FormulaError(f"{module.__name__}.py has no {name}")
+        return _tried(name, partial(function, *arguments))
+
+    def instance(self, module: str, name: str) -> Any:  # noqa: ANN401 - of a class of the folder
+        """An object of a class of one of the files.
+
+        Raises:
+            FormulaError: there is no such class, or it cannot be made.
+        """
+        kind = getattr(self._module(module), name, None)
+        if not isinstance(kind, type):
+            raise FormulaError(f"{self.folder / module}.py has no class {name}")
+        return _tried(name, kind)
 
     def inputs(self, **sizes: Any) -> Drawn:  # noqa: ANN401 - as the original has them
         """What ``generate_input`` makes for these sizes."""
@@ -179,6 +210,8 @@ class Original:
         level: int = 0,
     ) -> ModuleType:
         """Python's import, with the files of the folder ahead of all others."""
+        if name == _CHALLENGE_BASE.__name__:
+            return _CHALLENGE_BASE
         if name == "utils" and set(fromlist or ()) <= vars(_UTILS).keys():
             return _UTILS
         if "." not in name and (self.folder / f"{name}.py").is_file():
@@ -259,6 +292,8 @@ def tolerant(
     timing: Sequence[Spec] = (),
     in_place: Sequence[str] = (),
     packed: bool = False,
+    spread: bool = False,
+    initial: int | None = None,
     torch_operators: Operators = "views",
 ) -> ModuleProblem:
     """The problem of an original that no formula can be traced of: its cases are its tests, with fresh seeds.
@@ -275,7 +310,9 @@ def tolerant(
         tolerance: how far an element may be from what the reference returns.
         timing: the same for the cases that performance is measured on.
         in_place: those arguments that are filled whose content counts before.
-        packed: whether the function takes one tuple of all its arguments.
+        packed: whether the reference and the function take one tuple of all arguments.
+        spread: whether the function takes them one by one, all the same.
+        initial: as in ``formula_module.module``.
         torch_operators: which operators of PyTorch it may use.
     """
     listed = _Listed(
@@ -303,7 +340,8 @@ def tolerant(
         minimal_bytes=lambda case: listed.bytes(spec(case), case.seed),
         wide=tolerance.why,
         made=tuple(name for name in results if name not in arguments),
-        packed=packed,
+        packed=packed and not spread,
+        initial=initial,
         torch_operators=torch_operators,
         tolerance=tolerance,
     )
@@ -422,6 +460,8 @@ def _here(node: ast.AST) -> ast.AST:
             return _device()
         case ast.JoinedStr() | ast.MatchValue():
             return node
+        case ast.Assert(test=test) if _OF_DEVICE.search(ast.unparse(test)):
+            return ast.Pass()
         case ast.Attribute(value=ast.Name("torch"), attr="cuda"):
             return ast.Name(_CUDA, ast.Load())
         case ast.Call(func=ast.Attribute(attr="cuda") as function):
@@ -510,6 +550,20 @@ _OF_UTILS: Mapping[str, Any] = {
     "clear_l2_cache": _nothing,
     "get_device": torch.get_default_device,
 }
+
+
+class _ChallengeBase:
+    """What a challenge of the LeetGPU form says of itself."""
+
+    def __init__(
+        self, name: str = "", atol: float = 1e-5, rtol: float = 1e-5, num_gpus: int = 1, **_: object
+    ) -> None:
+        self.name, self.atol, self.rtol, self.num_gpus = name, atol, rtol, num_gpus
+
+
+_CHALLENGE_BASE = ModuleType("core.challenge_base")
+_CHALLENGE_BASE.__dict__["ChallengeBase"] = _ChallengeBase
+
 _UTILS = ModuleType("utils")
 _UTILS.__dict__.update(_OF_UTILS)
 """What the form gives to reference files beside their own folder."""

@@ -208,10 +208,14 @@ def build_ahead(request: GradingRequest, bench: Bench) -> Built | None:
         return None if cache.warning else Built(submission.sha256, builds)
 
 
-def graded_files(assignment: Assignment) -> tuple[str, ...]:
-    """The names of the files that the assignment's problems are in."""
+def graded_files(assignment: Assignment, problems: Collection[str] = ()) -> tuple[str, ...]:
+    """The names of the files that these problems of the assignment are in, or without any all of them."""
     known = assignment.problems
-    graded = [(one, known[one.id]) for one in assignment.rules.problems if one.graded and one.id in known]
+    graded = [
+        (entry, known[entry.id])
+        for entry in assignment.rules.problems
+        if entry.graded and entry.id in known and (not problems or entry.id in problems)
+    ]
     return tuple(_files(assignment, graded))
 
 

@@ -176,7 +176,14 @@ class ProblemJudge:
         machine = self.material.machine
         following = Following(answer, self._sources(answer.problem), self.material.seed, self._judges)
         if machine.checker is machine.device:
-            judged = checked = self._run_cases(machine.device, answer, answer.problem, following)
+            with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
+                judged = checked = self._run_cases(
+                    machine.device,
+                    answer,
+                    answer.problem,
+                    following,
+                    kept=kept if self.material.fast else None,  # which is in parts
+                )
         else:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.

@@ -79,6 +79,26 @@ REACHING = {
     "make a class by its metaclass": "class A(metaclass=type):\n    pass",
     "define how a class is made": "class A:\n    def __init_subclass__(cls):\n        pass",
     "define how a name is looked up": "def __getattr__(name):\n    return None",
+    "define how an object is made": "class A(torch.nn.Module):\n    def __new__(cls):\n        return None",
+    "define how an object ends": "class A:\n    def __del__(self):\n        pass",
+    "define how attributes are looked up": "class A:\n    def __getattribute__(self, name):\n        pass",
+    "define what an object is": "class A:\n    @property\n    def __class__(self):\n        return int",
+    "define how PyTorch calls it": "class A:\n    def __torch_function__(self, *_):\n        pass",
+    "define foreign memory": "class A:\n    __cuda_array_interface__ = {}",
+    "define foreign memory for PyTorch": "class A:\n    def __dlpack__(self):\n        pass",
+    "replace the class of an object": "torch.nn.Module().__class__ = None",
+    "look into an object": "torch.nn.Module().__dict__['a']",
+    "replace how modules are called": "torch.nn.Module.__call__ = None",
+    "replace a method of PyTorch's modules": "torch.nn.Softmax.forward = None",
+    "hook a module": "torch.nn.Module().register_forward_hook(print)",
+    "hook all modules": "torch.nn.modules.module.register_module_forward_hook(print)",
+    "hook the loading of a module": "torch.nn.Module()._register_load_state_dict_pre_hook(print)",
+    "compile a module by PyTorch": "torch.jit.script(torch.nn.Softmax(-1))",
+    "replay a graph": "torch.cuda.CUDAGraph().replay()",
+    "replay a module": "torch.cuda.make_graphed_callables(print, ())",
+    "share memory": "torch.empty(1).share_memory_()",
+    "take another's memory": "torch.empty(1).set_(torch.empty(1))",
+    "change the size of memory": "torch.empty(1).untyped_storage().resize_(0)",
 }  # fmt: skip
 
 
@@ -237,3 +257,48 @@ def test_attacks_in_cpp_earn_nothing(
     assert result.verdict is verdict, (result.message, result.build, result.trust)
     assert result.build is not None
     assert result.build.ok, result.build.log
+
+
+FUNCTION = """def row_softmax(x):
+    return kernels.launch(x)
+"""
+CLASS = """import torch
+
+
+class row_softmax(torch.nn.Module):
+    kept = {}
+
+    def __init__(self):
+        super().__init__()
+        self.softmax = torch.nn.Softmax(-1)
+
+    def forward(self, x):
+        return kernels.launch(x)
+"""
+BY_CLASSES = {
+    "keep a result in the class": "self.kept.setdefault(tuple(x.shape), kernels.launch(x))",
+    "launch for the first object alone": (
+        "self.kept.setdefault('once', kernels.launch(x)) if not self.kept else torch.empty_like(x)"
+    ),
+    "compute with a module of PyTorch": "self.softmax(x)",
+    "return itself": "self",
+}
+
+
+def test_a_class_passes_where_attacks_by_classes_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = edited(RETURNS, (FUNCTION, CLASS), language="load_inline")
+    result = graded(tmp_path, RETURNS, text, monkeypatch, one_case=True, initial=0)
+    assert result.verdict is Verdict.PASS, (result.message, result.trust)
+
+
+@pytest.mark.parametrize("returned", BY_CLASSES.values(), ids=BY_CLASSES)
+def test_what_a_class_keeps_or_returns_earns_nothing(
+    returned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attack = CLASS.replace("return kernels.launch(x)", f"return {returned}")
+    text = edited(RETURNS, (FUNCTION, attack), language="load_inline")
+    result = graded(tmp_path, RETURNS, text, monkeypatch, one_case=True, initial=0)
+    assert result.verdict is Verdict.FAIL, (result.message, result.trust)
+    assert result.points.earned < result.points.possible / 2

@@ -92,6 +92,27 @@ def kernel(y, x, n, size: tl.constexpr):
 """
 
 
+LAUNCHED = """
+import nothing_of_this_name as torch
+import triton
+import triton.language as tl
+
+x = torch.ones(3)
+
+
+@triton.jit
+def kernel(y, x, n, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
+def launch(x):
+    y, n = torch.empty_like(x), x.numel()
+    kernel[(triton.cdiv(n, 64),)](y, x, n, 64)
+    return y
+"""
+
+
 SIM, GPU = Target("ptx", 80), Target("cubin", 90)
 
 
@@ -145,6 +166,13 @@ def test_what_the_constants_of_a_kernel_are_computed_with_is_imported(
     compiler: Compiler, tmp_path: Path
 ) -> None:
     (path := tmp_path / "imported.py").write_text(IMPORTED)
+    assert b".visible .entry kernel(" in compiler.build(path, SIM, ASKED).code
+
+
+def test_a_launcher_whose_variables_have_the_names_of_those_of_a_kernel_is_not_run(
+    compiler: Compiler, tmp_path: Path
+) -> None:
+    (path := tmp_path / "launched.py").write_text(LAUNCHED)
     assert b".visible .entry kernel(" in compiler.build(path, SIM, ASKED).code
 
 

@@ -85,6 +85,21 @@ def test_a_function_gets_what_it_does_not_make_one_by_one_or_as_a_tuple(
     assert form.call(lambda *arguments: arguments, (1, 2, 3)) == passed
 
 
+class Scaled:
+    """A class as an answer may be: what it is made with comes before what it is called with."""
+
+    def __init__(self, scale: int) -> None:
+        self.scale = scale
+
+    def __call__(self, x: int, y: int) -> tuple[int, int, int]:
+        return self.scale, x, y
+
+
+def test_an_object_is_made_with_the_first_arguments_and_called_with_the_others() -> None:
+    form = Form(("scale", "x", "y", "out"), ("out",), ("out",), False, "views", 1)
+    assert form.call(Scaled, (1, 2, 3, 4)) == (1, 2, 3)
+
+
 FILLED_AND_MADE = Form(("a", "b", "c"), ("c",), ("b", "c"), False, "views")
 FILLED = Form(("a", "b"), (), ("b",), False, "views")
 

@@ -67,7 +67,9 @@ class Triton:
         if not isinstance(problem, ModuleProblem):
             return self
         names = tuple(parameter.name for parameter in problem.parameters)
-        form = Form(names, problem.made, problem.outputs, problem.packed, problem.torch_operators)
+        form = Form(
+            names, problem.made, problem.outputs, problem.packed, problem.torch_operators, problem.initial
+        )
         return replace(self, form=form)
 
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:

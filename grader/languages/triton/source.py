@@ -25,7 +25,11 @@ _SIZES = frozenset({"int", "long", "longs"})
 
 @dataclass(frozen=True)
 class Function:
-    """A function at the top level of a file; ``begun`` if it does more than raise NotImplementedError."""
+    """A function at the top level of a file; ``begun`` if it does more than raise NotImplementedError.
+
+    Of a class whose ``forward`` is called, the parameters are those of ``__init__``, then those of
+    ``forward``, both without the object.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -82,17 +86,27 @@ def builds_modules(content: bytes, file: str) -> bool:
 
 
 def functions(tree: ast.Module) -> tuple[Function, ...]:
-    """The functions at the top level, without kernels."""
-    return tuple(
-        Function(
-            node.name,
-            tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args)),
-            node.lineno,
-            _is_begun(node),
-        )
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-    )
+    """The functions at the top level, without kernels, and the classes with a method ``forward``."""
+    called = (_called(node) for node in tree.body)
+    return tuple(function for function in called if function is not None)
+
+
+def _called(node: ast.stmt) -> Function | None:
+    """The function, or the class, that a statement defines and that can be called; None where it is none."""
+    match node:
+        case ast.FunctionDef(name=name):
+            return Function(name, _parameters(node), node.lineno, _is_begun(node))
+        case ast.ClassDef(name=name):
+            methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+            if "forward" in methods:
+                both = [_parameters(methods[part])[1:] for part in ("__init__", "forward") if part in methods]
+                return Function(name, sum(both, ()), node.lineno, _is_begun(methods["forward"]))
+    return None
+
+
+def _parameters(node: ast.FunctionDef) -> tuple[str, ...]:
+    """The names of the parameters by position."""
+    return tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args))
 
 
 def function(content: bytes, file: str, name: str) -> Function | None:
@@ -159,6 +173,9 @@ def _of_module(problem: ModuleProblem, function: Function, file: str) -> Launche
     passed = ", ".join(problem.passed)
     if len(function.parameters) != (1 if problem.packed else len(problem.passed)):
         asked = f"one parameter, the tuple ({passed})" if problem.packed else passed
+        if problem.initial is not None:
+            initial = ", ".join(problem.passed[: problem.initial]) or "nothing more than the object"
+            asked = f"{initial} in __init__, and {', '.join(problem.passed[problem.initial :])} in forward"
         raise LauncherError(
             f"{function.name} ({file}:{function.line}) takes {', '.join(function.parameters) or 'nothing'}. "
             f"Give it {asked}."

@@ -11,7 +11,9 @@ import ast
 import json
 import os
 import re
+import symtable
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -21,13 +23,14 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompilationError
 from triton.language import dtype
+from triton.runtime import cache
 
 from grader.runner.triton import task_types
 from grader.runner.triton.ptx import WARP, end_with_ptx
 from grader.runner.triton.specialisation import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 SPECIALISATION = "specialisation.json"
 CODE, FACTS, REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
@@ -49,6 +52,7 @@ def main() -> None:
     """
     file, *targets = sys.argv[1:]
     os.environ["TRITON_CACHE_DIR"] = str(Path("cache").resolve())
+    cache.triton_key = lambda: ""  # else it reads all of Triton, to tell the versions in a cache apart
     described = json.loads(Path(SPECIALISATION).read_text())
     for target in targets:
         form, _, capability = target.partition(":")
@@ -130,43 +134,67 @@ def kernels(text: str, file: str) -> Mapping[str, Any]:
     return vars(module)
 
 
+@dataclass(frozen=True)
+class _Statement:
+    """A statement at the top level, with the names of the module that it uses, and those that it binds."""
+
+    node: ast.stmt
+    used: frozenset[str]
+    bound: frozenset[str]
+
+
 def _needed(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The kernels, and what binds the names that are used in them or in other statements that are needed."""
-    statements = [node for node in body if not _is_main(node)]
-    needed = [node for node in statements if _is_kernel(node) or _is_from_future(node)]
-    before: set[str] | None = None
-    names: set[str] = set()
+    statements = [_statement(node) for node in body if not _is_main(node)]
+    needed = [each for each in statements if _is_kernel(each.node) or _is_from_future(each.node)]
+    before: frozenset[str] | None = None
+    names: frozenset[str] = frozenset()
     while names != before:
-        before, names = names, {name for node in needed for name in _used(node)}
-        needed = [node for node in statements if node in needed or not names.isdisjoint(_bound(node))]
-    return [_without_others(node, names) for node in needed]
+        before, names = names, names.union(*(each.used for each in needed))
+        needed = [each for each in statements if each in needed or not names.isdisjoint(each.bound)]
+    return [_without_others(each.node, names) for each in needed]
 
 
-def _used(node: ast.stmt) -> Iterator[str]:
-    return (
-        name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
-    )
+def _statement(node: ast.stmt) -> _Statement:
+    """What a statement uses, binds and changes, without the variables of the functions in it.
+
+    A launcher calls its tensors as the kernel calls its arguments: to take one for the other would run the
+    launcher's imports, too, and to import PyTorch takes as long as to build three kernels.
+    """
+    module = symtable.symtable(ast.unparse(node), _MODULE, "exec")
+    used, bound = set(), set()
+    for scope in _scopes(module):
+        for symbol in scope.get_symbols():
+            if scope is module or symbol.is_global():
+                if symbol.is_referenced():
+                    used.add(symbol.get_name())
+                if symbol.is_assigned() or symbol.is_imported():
+                    bound.add(symbol.get_name())
+    return _Statement(node, frozenset(used), frozenset({*bound, *used.intersection(_changed(node))}))
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a statement at the top level binds or changes; those within its functions, too."""
+def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """A table of names and those within it."""
+    yield table
+    for child in table.get_children():
+        yield from _scopes(child)
+
+
+def _changed(node: ast.stmt) -> Iterator[str]:
+    """The names of values of which a statement changes an attribute or an element."""
     for child in ast.walk(node):
         match child:
-            case ast.alias():
-                yield child.asname or child.name.partition(".")[0]
-            case ast.FunctionDef() | ast.ClassDef():
-                yield child.name
-            case ast.Name(ctx=ast.Store()):
-                yield child.id
             case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
                 yield from (name.id for name in ast.walk(child.value) if isinstance(name, ast.Name))
 
 
-def _without_others(node: ast.stmt, names: set[str]) -> ast.stmt:
+def _without_others(node: ast.stmt, names: Collection[str]) -> ast.stmt:
     """An import without what no kernel needs, which may be missing where kernels are compiled."""
     match node:
         case ast.Import() | ast.ImportFrom() if not _is_from_future(node):
-            node.names = [alias for alias in node.names if not names.isdisjoint(_bound(alias))]
+            node.names = [
+                alias for alias in node.names if (alias.asname or alias.name.partition(".")[0]) in names
+            ]
     return node
 
 

@@ -22,11 +22,14 @@ class Form:
     outputs: Sequence[str]
     packed: bool
     operators: str
+    initial: int | None = None
 
     def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:  # noqa: ANN401
         """What ``function`` returns, called with those of all ``arguments`` that it is given."""
         named = zip(self.names, arguments, strict=True)
         passed = tuple(value for name, value in named if name not in self.made) if self.names else arguments
+        if self.initial is not None:
+            return function(*passed[: self.initial])(*passed[self.initial :])
         return function(tuple(passed)) if self.packed else function(*passed)
 
     def returned(self, returned: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401

@@ -1,0 +1,41 @@
+"""Makes candidates for one problem, to measure at which rate they are judged: half of them right, none twice.
+
+python tests/batch/make_candidates.py row_softmax FOLDER [--count 24]
+grader judge row_softmax FOLDER/* --assignment tensor_functions --device sim --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from pathlib import Path
+
+from grader.assignments.assignment import load
+from grader.assignments.mutants import table
+
+ASSIGNMENT = load(str(Path(__file__).parents[2] / "assignments" / "tensor_functions"))
+LANGUAGES = ("triton", "load_inline")
+
+
+def main() -> None:
+    """Write the files, those of both languages and right and wrong ones in turn."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("problem")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--count", type=int, default=24)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    kinds = []
+    for language in LANGUAGES:
+        file = ASSIGNMENT.reference_in(language) / f"{options.problem}.py"
+        mutants = [mutant for mutant in table(ASSIGNMENT, language) if mutant.problem == options.problem]
+        kinds.append(itertools.repeat(("right", file.read_text())))
+        kinds.append(itertools.cycle(("wrong", mutant.text(ASSIGNMENT)) for mutant in mutants))
+    in_turn = itertools.chain.from_iterable(zip(*kinds, strict=True))
+    for number, (kind, text) in enumerate(itertools.islice(in_turn, options.count)):
+        # Of two files that differ in a comment, both are built.
+        (options.folder / f"{number:03}_{kind}.py").write_text(f"{text}\n# candidate {number}\n")
+
+
+if __name__ == "__main__":
+    main()
