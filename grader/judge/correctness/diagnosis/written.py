@@ -165,8 +165,8 @@ def all_nan(evidence: Evidence) -> Diagnosis | None:
     ):
         return as_question(
             "all_nan",
-            "every element is NaN, which the output is filled with before the call",
-            "is it added to (+=, atomicAdd) without being set first, is something uninitialised read, is 0 "
-            "divided by 0, or the root of a negative variance taken?",
+            "every element is NaN",
+            "is 0 divided by 0, the root of a negative variance taken, something uninitialised read, or "
+            "is it added to (+=, atomicAdd) without being set first?",
         )
     return None
