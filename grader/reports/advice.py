@@ -25,10 +25,13 @@ LATER_CPP = re.compile(
 )
 """Errors of nvcc about what C++20 has and C++17 has not."""
 
-_IN_CUDA = "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements."
+_IN_CUDA = (
+    "Launch blocks for all elements, rounded up: (n + threads - 1) / threads; blockIdx.x tells each its own."
+)
 REACH = {
     "cuda": _IN_CUDA,
     "load_inline": _IN_CUDA,
-    "triton": "Round the number of programs up, triton.cdiv(n, size); tl.program_id tells each its elements.",
+    "triton": "Launch programs for all elements, rounded up: triton.cdiv(n, size); tl.program_id tells each "
+    "its own.",
 }
 """What to do about elements that no thread reaches, by language."""

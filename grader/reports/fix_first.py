@@ -440,7 +440,7 @@ def _numbers(
         fault = cause
     else:
         fault = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
-    do = REACH.get(language, "") if diagnosis.unwritten else _capital(readable(diagnosis.remedy))
+    do = _capital(readable(diagnosis.remedy)) or (REACH.get(language, "") if diagnosis.unwritten else "")
     if diagnosis.certainty.doubt >= Certainty.PLACED.doubt:
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"

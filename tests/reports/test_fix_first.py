@@ -299,7 +299,7 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
 
 
 @pytest.mark.parametrize("diagnosis", ["y: 1 of 1025 elements were never written", "nothing was written"])
-@pytest.mark.parametrize(("language", "rounded"), [("cuda", "blocks up, (n +"), ("triton", "triton.cdiv(n")])
+@pytest.mark.parametrize(("language", "rounded"), [("cuda", "rounded up: (n +"), ("triton", "triton.cdiv(n")])
 def test_elements_that_no_thread_reaches_have_a_remedy(diagnosis: str, language: str, rounded: str) -> None:
     content = samples.raced(checks=[], language=language)
     content["correctness"]["cases"][0]["diagnosis"] = diagnosis

@@ -100,7 +100,8 @@ def test_the_tail_of_a_row_was_never_written() -> None:
         out[:, 8:] = POISON
 
     text = forward(tail)
-    assert "28 of 84 elements were never written" in text
+    assert "28 of 84 elements were never written, in each row those from column 8 on" in text
+    assert "end before the row does?" in text
     assert "right up to column 7, wrong from column 8 on (4 of 12)" in text
 
 

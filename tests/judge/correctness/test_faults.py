@@ -57,6 +57,14 @@ def own_warp_twice(row: np.ndarray) -> np.ndarray:
     return own_warp(row) + float(row.sum())
 
 
+def own_part_twice(row: np.ndarray) -> np.ndarray:
+    return to_columns(held(row), row.size) + float(row.sum())
+
+
+def first_thread_alone(row: np.ndarray) -> np.ndarray:
+    return to_columns([float(row.sum()), *held(row)[1:]], row.size)
+
+
 def odd_tree(row: np.ndarray) -> np.ndarray:
     slots, half = held(row), THREADS // 2
     while half:
@@ -82,6 +90,8 @@ FAULTS = [
     (first_warp_alone, HAND_ON),
     (own_warp, "each warp uses a result of its own"),
     (own_warp_twice, "each warp counts its own part of a sum twice"),
+    (own_part_twice, "each thread counts its own part of a sum twice"),
+    (first_thread_alone, "or its result stays with the first thread"),
     (odd_tree, "halves a number of threads that is no power of two"),
     (last_turn, "only the last column of each thread counts"),
     (shuffled_down, "only the first lane of a warp gets the result of __shfl_down_sync"),

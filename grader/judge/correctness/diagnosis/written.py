@@ -89,6 +89,17 @@ def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
     if not sure or untouched.sum() < ALMOST_ALL * evidence.wrong.sum():
         return None
     cause = f"{int(untouched.sum())} of {untouched.size} elements were never written"
+    if untouched.ndim > 1:
+        rows = untouched.reshape(-1, untouched.shape[-1])
+        columns = rows.all(axis=0)
+        first = int(np.argmax(columns))
+        if not columns.all() and columns[first:].all() and not rows[:, :first].any():
+            return Diagnosis(
+                "row_ends_unwritten",
+                f"{cause}, in each row those from column {first} on",
+                "does the loop over a row, or the mask of a store, end before the row does?",
+                unwritten=True,
+            )
     return Diagnosis("partly_unwritten", cause, unwritten=True)
 
 
