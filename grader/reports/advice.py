@@ -18,6 +18,20 @@ RAISED = (
 )
 """Words of what Python code or Triton says, and what to do then; the first that fit count."""
 
+BEFORE = (
+    (
+        "linkage specification is not allowed",
+        "Close the brace of the function before this line: } is missing.",
+    ),
+    (
+        "a function-definition is not allowed here",
+        "Close the brace of the function before this: } is missing.",
+    ),
+    ("expected a declaration", "Look at the braces before this line: there is a } too many."),
+    ('expected a ";"', "Look at the end of the statement before this, too: its semicolon may be missing."),
+)
+"""Words of nvcc about a line, and what to do before it."""
+
 LATER_CPP = re.compile(
     r'identifier "(?:concept|requires|consteval|constinit|co_await|co_yield|co_return)" is undefined'
     r'|namespace "std" has no member "(?:span|ranges|views|format|bit_cast|numbers|source_location|same_as'

@@ -15,6 +15,7 @@ from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.correctness.exchange import Observed
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
@@ -262,7 +263,9 @@ class ProblemJudge:
                 verdict=score.correctness,
                 summary=judged.summary,
                 groups=_hidden(self.material.assignment.rules, score.groups),
-                cases=_with_lines(_with_unset(judged.cases, problem, sources), sources),
+                cases=_with_lines(
+                    _with_launcher(_with_unset(judged.cases, problem, sources), problem, sources), sources
+                ),
                 unreached=unreached,
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
@@ -467,6 +470,22 @@ def _with_unset(
         if case.verdict is Verdict.FAIL and any(output.bad for output in case.outputs)
         else case
         for case in cases
+    ]
+
+
+def _with_launcher(
+    cases: Sequence[CaseResult], problem: Problem, sources: Mapping[str, bytes]
+) -> Sequence[CaseResult]:
+    """The cases, of which those where nothing is written name the line of the launcher."""
+    if not isinstance(problem, KernelProblem):
+        return cases
+    file, line = place_of_call(demangled(problem.entry_points[0]).rpartition("::")[2], sources)
+    launcher = {
+        "diagnoses": [replace(NOTHING_WRITTEN, file=file, line=line)],
+        "source": excerpt(sources, file, line),
+    }
+    return [
+        case.model_copy(update=launcher) if case.diagnoses == [NOTHING_WRITTEN] else case for case in cases
     ]
 
 

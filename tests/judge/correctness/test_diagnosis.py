@@ -354,7 +354,8 @@ def test_every_thread_divides_by_its_own_sum() -> None:
 
     text = forward_softmax(own, "1 x 1 x 5 x 1024")
     assert text.startswith(
-        "each thread uses a result of its own: a reduction over threads is missing (32 threads"
+        "each thread uses a result of its own: a reduction over threads is missing, or its result stays with "
+        "the first thread (32 threads"
     )
 
 

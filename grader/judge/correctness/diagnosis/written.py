@@ -89,9 +89,9 @@ def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
     if not sure or untouched.sum() < ALMOST_ALL * evidence.wrong.sum():
         return None
     cause = f"{int(untouched.sum())} of {untouched.size} elements were never written"
-    if untouched.ndim > 1:
-        rows = untouched.reshape(-1, untouched.shape[-1])
-        columns = rows.all(axis=0)
+    if evidence.wrong.ndim > 1:
+        rows = np.reshape(untouched, (-1, evidence.wrong.shape[-1]))
+        columns: Mask = np.asarray(rows.all(axis=0))
         first = int(np.argmax(columns))
         if not columns.all() and columns[first:].all() and not rows[:, :first].any():
             return Diagnosis(
