@@ -369,6 +369,15 @@ def test_half_of_a_sum_is_subtracted() -> None:
     assert 'each row is off by a part of what "the sum of grad * soft is not subtracted" would make' in text
 
 
+def test_a_result_that_is_stored_column_by_column() -> None:
+    def exchange(got: dict[str, np.ndarray]) -> None:
+        result = got["ln_res"]
+        got["ln_res"] = result.T.reshape(result.shape)
+
+    text = told("layernorm_forward", a_case("layernorm_forward", "7 x 12"), exchange)
+    assert text.startswith("ln_res: it is stored with rows and columns exchanged")
+
+
 def test_columns_that_repeat_the_first_ones() -> None:
     def repeat(got: dict[str, np.ndarray]) -> None:
         got["gamma_grad"][128:] = got["gamma_grad"][:128]

@@ -271,3 +271,19 @@ def test_a_sum_without_the_last_number_of_each_float4() -> None:
     assert "the last of the four numbers of each float4 does not count" in told(
         "layernorm_forward", case, change
     )
+
+
+@pytest.mark.parametrize(("value", "word"), [(0, "zeros"), (1, "ones")])
+def test_columns_past_the_end_that_count_are_named_by_their_value(value: int, word: str) -> None:
+    case = a_case("layernorm_forward", "5 x 36")
+    given = PROBLEMS["layernorm_forward"].inputs(case).arrays
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        x = np.pad(given["inp"].astype(np.float64), ((0, 0), (0, 28)), constant_values=value)
+        mean = x.sum(axis=1, keepdims=True) / 36
+        variance = ((x - mean) ** 2).sum(axis=1, keepdims=True) / 36
+        got["means"][:], got["vars"][:] = mean[:, 0], variance[:, 0]
+        root = np.sqrt(variance + 1e-8)
+        got["ln_res"][:] = (x - mean)[:, :36] / root * given["scale"] + given["bias"]
+
+    assert f"columns past the end of a row count as {word}" in told("layernorm_forward", case, change)

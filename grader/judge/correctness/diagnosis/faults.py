@@ -383,16 +383,16 @@ def skipped_columns(steps: Steps) -> Iterator[tuple[str, Steps]]:
 
 
 def padded(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
-    """Inputs with zeros behind the last column, which threads without a column may count."""
+    """Inputs with zeros or ones behind the last column, which threads without a column may count."""
     columns = steps.shape[-1]
     for size in dict.fromkeys(-(-columns // multiple) * multiple for multiple in ROUNDED):
-        if size > columns:
+        for value, word in enumerate(("zeros", "ones") if size > columns else ()):
             more = {
-                name: np.concatenate([array, np.zeros((*array.shape[:-1], size - columns))], axis=-1)
+                name: np.concatenate([array, np.full((*array.shape[:-1], size - columns), value)], axis=-1)
                 for name, array in steps.arrays.items()
                 if array.shape[-1] == columns
             }
-            yield "columns past the end of a row count as zeros in a reduction", more
+            yield f"columns past the end of a row count as {word} in a reduction", more
 
 
 def variations(steps: Steps, sizes: Mapping[str, int]) -> Iterator[tuple[str, Steps]]:
