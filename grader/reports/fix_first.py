@@ -487,7 +487,13 @@ def _numbers(
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
     seen = _element(case, diagnosis.outputs)
     fix = Fix(
-        fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
+        fault,
+        do,
+        line(diagnosis.file),
+        diagnosis.line,
+        _line(case.source, diagnosis.line),
+        detail=seen * (diagnosis.line > 0),
+        example=seen,
     )
     yield _stored(fix, _last_store(case, diagnosis.outputs))
 

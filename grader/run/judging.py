@@ -15,7 +15,6 @@ from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
-from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.correctness.exchange import Observed
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
@@ -476,17 +475,20 @@ def _with_unset(
 def _with_launcher(
     cases: Sequence[CaseResult], problem: Problem, sources: Mapping[str, bytes]
 ) -> Sequence[CaseResult]:
-    """The cases, of which those where nothing is written name the line of the launcher."""
+    """The cases, of which those with elements that no thread has written name the line of the launcher."""
     if not isinstance(problem, KernelProblem):
         return cases
     file, line = place_of_call(demangled(problem.entry_points[0]).rpartition("::")[2], sources)
-    launcher = {
-        "diagnoses": [replace(NOTHING_WRITTEN, file=file, line=line)],
-        "source": excerpt(sources, file, line),
-    }
-    return [
-        case.model_copy(update=launcher) if case.diagnoses == [NOTHING_WRITTEN] else case for case in cases
-    ]
+
+    def launched(case: CaseResult) -> CaseResult:
+        diagnoses = [
+            replace(each, file=file, line=line) if each.unwritten else each for each in case.diagnoses
+        ]
+        if diagnoses == case.diagnoses:
+            return case
+        return case.model_copy(update={"diagnoses": diagnoses, "source": excerpt(sources, file, line)})
+
+    return [launched(case) for case in cases]
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:

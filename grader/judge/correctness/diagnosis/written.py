@@ -98,7 +98,6 @@ def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
                 "row_ends_unwritten",
                 f"{cause}, in each row those from column {first} on",
                 "does the loop over a row, or the mask of a store, end before the row does?",
-                unwritten=True,
             )
     return Diagnosis("partly_unwritten", cause, unwritten=True)
 
