@@ -486,7 +486,7 @@ def _between_streams(here: str, there: str) -> Reason:
     if _DEFAULT not in {here, there}:
         return Reason(observation, _RECORD_AN_EVENT)
     mistake = "Work is on the default stream, which does not wait for the launcher's own stream"
-    do = "Launch on the given stream: kernel<<<blocks, threads, 0, stream>>>."
+    do = "Give every launch, copy and fill the launcher's stream: kernel<<<blocks, threads, 0, stream>>>."
     return Reason(observation, _RECORD_AN_EVENT, mistake, do, fault="default")
 
 
