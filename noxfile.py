@@ -207,6 +207,13 @@ def strangers(session: nox.Session) -> None:
 
 
 @nox.session
+def student_bugs(session: nox.Session) -> None:
+    """Grade typical bugs and look at how their reports begin, half an hour: nox -s student_bugs."""
+    install(session, "tests", "triton")
+    session.run("python", "tests/student_bugs.py", *session.posargs)
+
+
+@nox.session
 def assignments(session: nox.Session) -> None:
     """Check that the assignments of this repository are sound: nox -s assignments -- [ID ...].
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import judged
 from handout import CASES as HANDOUT_CASES
 from judged import SEED, CaseOutcome, Entry, Result
-from resumed import GPU_SESSIONS, add_options, results, write
+from resumed import GPU_SESSIONS, add_file, add_options, results, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -183,6 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Judge every mutant and every variant.")
     parser.add_argument("--device", choices=("sim", "gpu"), default="sim")
     add_options(parser)
+    add_file(parser)
     parser.add_argument(
         "--seeds", type=int, default=0, metavar="N", help="judge the reference alone, with N seeds"
     )

@@ -42,12 +42,16 @@ def add_options(parser: ArgumentParser) -> None:
         "--only", nargs="+", default=[], metavar="TEXT", help="entries whose id holds one of these"
     )
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds"
-    )
-    parser.add_argument(
         "--seconds", type=float, default=_SECONDS, help="begin no further entry after this time"
     )
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 12), help="processes")
+
+
+def add_file(parser: ArgumentParser) -> None:
+    """Add where the results of such a run are kept."""
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds"
+    )
 
 
 def results(

@@ -53,6 +53,7 @@ ELSEWHERE = {
         "nox -s docs": "tests/test_docs.py",
         "nox -s assignments -- --changed": "tests/assignments/test_changed.py",
         "nox -s matrix": "tests/test_matrix.py",
+        "nox -s student_bugs": "tests/reports/test_student_bugs.py",
         "nox -s under_load": "tests/test_under_load.py",
         "nox -s throughput": "tests/benchmarks/test_throughput.py",
         "python tests/batch/make_class.py": "tests/batch/test_class.py",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import torch
-from resumed import GPU_SESSIONS, add_options, results, write
+from resumed import GPU_SESSIONS, add_file, add_options, results, write
 
 from grader.assignments.assignment import load
 from grader.assignments.mutants import VARIANTS, table
@@ -221,6 +221,7 @@ def main() -> int:
         description="Judge every kernel in Triton on a GPU and on the simulator."
     )
     add_options(parser)
+    add_file(parser)
     options = parser.parse_args()
     wanted = [one for one in entries() if not options.only or any(text in one.id for text in options.only)]
     done = _read(options.json)

@@ -46,6 +46,13 @@ def _named(finding: Finding, arguments: dict[str, ArrayArgument], nulls: list[st
         columns = shape[-1]
         element = (layout.data_bytes(argument) + distance) // width
         more |= {"row": element // max(columns, 1), "column": element % max(columns, 1)}
-        if not in_triton(finding):  # programs in Triton have masks
-            finding = replace(finding, reason="behind_rows")
+        finding = _unmasked(finding, "behind_rows")
+    elif finding.reason == "behind" and len(shape) == 1:
+        more["elements"] = shape[0]
+        finding = _unmasked(finding, "behind_elements")
     return replace(finding, facts=(*finding.facts, *facts(**more)))
+
+
+def _unmasked(finding: Finding, reason: str) -> Finding:
+    """The finding with a reason of kernels that compare indices; programs in Triton have masks."""
+    return finding if in_triton(finding) else replace(finding, reason=reason)

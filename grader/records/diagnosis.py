@@ -46,7 +46,7 @@ class Diagnosis:
         outputs: which have it; none where it is about the case, or about its only output.
         evidence: what else there is to say of the cause.
         place: where the wrong elements are.
-        unwritten: whether elements were never written.
+        unwritten: whether elements were never written, as no thread has them.
         file: of the line that is to blame, where one is known.
         line: likewise, else 0.
     """

@@ -288,6 +288,11 @@ _OUTSIDE = {
         do="Compare each index with its own size first: those of batch, head and row with how many there "
         "are, the column with the length of a row. The block may not divide them.",
     ),
+    "behind_elements": replace(
+        _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
+        do="{array} has {elements} elements: index it by what counts these, and compare that with their "
+        "number first (if (i < n)). The block may not divide it.",
+    ),
     "across": replace(
         _outside(
             "which begins {distance:bytes} into {allocation} and reaches beyond its end",
@@ -481,7 +486,7 @@ def _between_streams(here: str, there: str) -> Reason:
     if _DEFAULT not in {here, there}:
         return Reason(observation, _RECORD_AN_EVENT)
     mistake = "Work is on the default stream, which does not wait for the launcher's own stream"
-    do = "Launch on the given stream: kernel<<<blocks, threads, 0, stream>>>."
+    do = "Give every launch, copy and fill the launcher's stream: kernel<<<blocks, threads, 0, stream>>>."
     return Reason(observation, _RECORD_AN_EVENT, mistake, do, fault="default")
 
 

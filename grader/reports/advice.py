@@ -18,6 +18,20 @@ RAISED = (
 )
 """Words of what Python code or Triton says, and what to do then; the first that fit count."""
 
+BEFORE = (
+    (
+        "linkage specification is not allowed",
+        "Close the brace of the function before this line: } is missing.",
+    ),
+    (
+        "a function-definition is not allowed here",
+        "Close the brace of the function before this: } is missing.",
+    ),
+    ("expected a declaration", "Look at the braces before this line: there is a } too many."),
+    ('expected a ";"', "Look at the end of the statement before this, too: its semicolon may be missing."),
+)
+"""Words of nvcc about a line, and what to do before it."""
+
 LATER_CPP = re.compile(
     r'identifier "(?:concept|requires|consteval|constinit|co_await|co_yield|co_return)" is undefined'
     r'|namespace "std" has no member "(?:span|ranges|views|format|bit_cast|numbers|source_location|same_as'
@@ -25,10 +39,13 @@ LATER_CPP = re.compile(
 )
 """Errors of nvcc about what C++20 has and C++17 has not."""
 
-_IN_CUDA = "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements."
+_IN_CUDA = (
+    "Launch blocks for all elements, rounded up: (n + threads - 1) / threads; blockIdx.x tells each its own."
+)
 REACH = {
     "cuda": _IN_CUDA,
     "load_inline": _IN_CUDA,
-    "triton": "Round the number of programs up, triton.cdiv(n, size); tl.program_id tells each its elements.",
+    "triton": "Launch programs for all elements, rounded up: triton.cdiv(n, size); tl.program_id tells each "
+    "its own.",
 }
 """What to do about elements that no thread reaches, by language."""

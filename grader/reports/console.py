@@ -60,7 +60,7 @@ def show(record: Record, to: TextIO, *, verbose: bool = False) -> None:
 
 def details(record: Record, to: TextIO, *, verbose: bool = False) -> None:
     """Write ``record`` without the last line; all of it if ``verbose``."""
-    _console(to).print(header(record))
+    _console(to).print(header(record, verbose=verbose))
     untold = [  # what ended the whole run stands in the header
         problem.model_copy(update={"message": ""}) if problem.message == record.error else problem
         for problem in record.problems
@@ -88,19 +88,25 @@ def last_line(score: Points) -> str:
     return f"Score: {score.earned:.1f}/{score.decided:.1f} ({score.possible:.1f} possible)"
 
 
-def header(record: Record) -> RenderableType:
-    """Submission, grader version, device, sandbox, seed, and the errors of the whole run."""
+def header(record: Record, *, verbose: bool = False) -> RenderableType:
+    """Submission, grader version, where and with which seed it was graded, and the errors of the whole run.
+
+    Why on that device, with which compiler, and what the sandbox does not stop is for those who ask for all.
+    """
     lines = [
         Text(f"Results for {plain(record.submission.name)} by grader {record.grader.version}", style="bold")
     ]
-    if device := record.device:
-        compiler = f" ({device.compiler})" if device.compiler else ""
-        lines.append(Text(f"device   {device.name}{compiler}: {device.reason}"))
-    if sandbox := record.sandbox:
-        lines.append(Text(f"sandbox  {sandbox.backend}"))
-        if sandbox.not_enforced:
+    device, sandbox = record.device, record.sandbox
+    graded = [device.name] if device else []
+    graded += [f"sandbox {sandbox.backend}"] if sandbox else []
+    lines.append(Text(f"on       {'; '.join([*graded, f'seed {record.seed}'])}"))
+    if verbose:
+        if device:
+            compiler = f", compiled by {device.compiler}" if device.compiler else ""
+            lines.append(Text(f"         {device.reason}{compiler}"))
+        if sandbox and sandbox.not_enforced:
             lines.append(Text(f"         does not stop: {', '.join(sandbox.not_enforced)}", style="yellow"))
-    lines.append(Text(f"seed     {record.seed} (the same inputs again: --seed {record.seed})"))
+        lines.append(Text(f"         the same inputs again: --seed {record.seed}"))
     lines += [Text(f"speed    {text}") for text in unmeasured(record)]
     lines += [Text(f"note     {plain(note)}", style="yellow") for note in record.submission.notes]
     lines += [Text(plain(error), style="bold red") for error in record.errors]

@@ -20,7 +20,7 @@ from grader.records.mangled import own_names_in
 from grader.records.sentences import advice, fault_key, names
 from grader.records.stores import By
 from grader.records.verdict import Ending, Verdict
-from grader.reports.advice import LATER_CPP, RAISED, REACH
+from grader.reports.advice import BEFORE, LATER_CPP, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
 from grader.reports.escaping import line, readable
 from grader.reports.gaps import gaps, lack, reached, remedy
@@ -46,9 +46,11 @@ if TYPE_CHECKING:
 _OR_NOTHING = ", without which the problem earns nothing"
 TOO_SLOW = "Right, but too slow"
 _BEGIN = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
+_THIS_LINE = "Correct this line first: other errors may follow from it."
 _AS_BEFORE = "the output still holds what was there before"
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
+_BARRIER = re.compile(r"^(?!\s*//).*(?:__syncthreads\(|tl\.debug_barrier\()")
 _STANDARD = re.compile(r"-std=c\+\+(?P<year>\d+)")
 _RARE = 10  # fewer than one in so many
 _RARE_QUESTION = 6  # at most one in so many
@@ -81,6 +83,7 @@ class Fix:
         example: a wrong element, instead of a line.
         more: other places of the same fault.
         accesses: of a race, the earlier one first.
+        calls: where the function is called that ``line`` is in, the innermost first.
         gap: of a race, the lines between which a barrier belongs; none where a barrier mends nothing.
         ended: whether a limit or a crash is all that is known, as a faulty machine would cause it.
         undecided: whether it is no fault, but what the simulator cannot run.
@@ -98,6 +101,7 @@ class Fix:
     example: str = ""
     more: tuple[str, ...] = ()
     accesses: tuple[Access, ...] = ()
+    calls: tuple[str, ...] = ()
     gap: tuple[int, int] | None = None
     ended: bool = False
     undecided: bool = False
@@ -123,7 +127,8 @@ class Fix:
             return (
                 f"{_quoted(f'{earlier.file}:{earlier.line}', earlier.text)} and {_quoted(other, later.text)}"
             )
-        more = f"  (also at {', '.join(self.more)})" if self.more else ""
+        called = f"  (called at {', '.join(self.calls)})" if self.calls else ""
+        more = f"{called}  (also at {', '.join(self.more)})" if self.more else called
         stored = "Stored at " if self.stored else ""
         return f"{stored}{_quoted(self.location, self.text)}{more}" if self.location else self.example
 
@@ -221,7 +226,7 @@ def _build(build: BuildResult, message: str) -> Fix:
     following = build.log[first.end() :].lstrip("\n").partition("\n")[0]
     return Fix(
         fault=f"{file} does not compile: {line(first['message'])}",
-        do=reason or "Correct this line first: other errors may follow from it.",
+        do=reason or next((do for words, do in BEFORE if words in first["message"]), _THIS_LINE),
         file=file,
         line=int(first["line"] or first["row"]),
         text=line(following.partition(" | ")[2] or following),
@@ -248,7 +253,17 @@ def _unbegun(cases: list[CaseResult]) -> Fix:
     """A problem that nobody has begun: its functions raise, or its outputs are as they were."""
     bodies = {(case.file, case.line): case for case in cases if case.ending is Ending.UNBEGUN}
     if not bodies:
-        return Fix("Nothing was written", _BEGIN, detail=_AS_BEFORE)
+        case, launcher = next(
+            ((case, each) for case in cases for each in case.diagnoses if each.line), (cases[0], NO_CAUSE)
+        )
+        return Fix(
+            "Nothing was written",
+            _BEGIN,
+            line(launcher.file),
+            launcher.line,
+            _line(case.source, launcher.line),
+            detail=_AS_BEFORE,
+        )
     first, *further = bodies.values()
     return Fix(
         fault=line(_behind_its_place(first)),
@@ -334,6 +349,11 @@ def _finding(same: list[FindingRecord]) -> Fix:
         ),
     )
     fault, do = advice(best, _between(best))
+    if number := _barrier(best):
+        do = (
+            f"The barrier at line {number} does not order them: let every thread of the block reach it. "
+            "Where they belong to different rounds of a loop, put one at the end of a round."
+        )
     accesses = _accesses(best)
     locations = dict.fromkeys(f"{line(finding.file)}:{finding.line}" for finding in same if finding.line)
     return Fix(
@@ -349,8 +369,17 @@ def _finding(same: list[FindingRecord]) -> Fix:
         if accesses
         else tuple(location for location in locations if location != f"{line(best.file)}:{best.line}"),
         accesses=accesses,
+        calls=() if accesses else _calls(best),
         gap=_gap(best) if accesses and best.reason.startswith("no_sync") else None,
     )
+
+
+def _calls(finding: FindingRecord) -> tuple[str, ...]:
+    """Where the function of the finding's own line is called."""
+    first = finding.places[0] if finding.places else None
+    if first is None or (first.file, first.line) != (finding.file, finding.line):
+        return ()
+    return tuple(f"{line(call.file).rpartition('/')[2]}:{call.line}" for call in first.calls)
 
 
 def _in_source_order(finding: FindingRecord) -> bool:
@@ -394,6 +423,17 @@ def _gap(finding: FindingRecord) -> tuple[int, int] | None:
         return None
     first, last = sorted(way.line for way in ways)
     return first, last
+
+
+def _barrier(finding: FindingRecord) -> int:
+    """The line of a barrier between the lines of a race, in source order; 0 if there is none."""
+    lines = sorted({access.line for access in _lined(finding)})
+    source, gap = finding.source, _gap(finding)
+    elsewhere = any(access.file != finding.file for access in _lined(finding))
+    if source is None or gap is None or elsewhere or set(gap) != set(lines) or not _in_source_order(finding):
+        return 0
+    inner = range(gap[0] + 1, gap[1])
+    return next((number for number in inner if _BARRIER.search(_line(source, number))), 0)
 
 
 def _between(finding: FindingRecord) -> str:
@@ -440,14 +480,20 @@ def _numbers(
         fault = cause
     else:
         fault = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
-    do = REACH.get(language, "") if diagnosis.unwritten else _capital(readable(diagnosis.remedy))
+    do = _capital(readable(diagnosis.remedy)) or (REACH.get(language, "") if diagnosis.unwritten else "")
     if diagnosis.certainty.doubt >= Certainty.PLACED.doubt:
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
     seen = _element(case, diagnosis.outputs)
     fix = Fix(
-        fault, do, line(diagnosis.file), diagnosis.line, detail=seen * (diagnosis.line > 0), example=seen
+        fault,
+        do,
+        line(diagnosis.file),
+        diagnosis.line,
+        _line(case.source, diagnosis.line),
+        detail=seen * (diagnosis.line > 0),
+        example=seen,
     )
     yield _stored(fix, _last_store(case, diagnosis.outputs))
 

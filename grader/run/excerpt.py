@@ -59,7 +59,7 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
         return first.file, first.line
     if finding.line and finding.kind != STREAMS and finding.reason != "none_asked_for":
         return finding.file, finding.line
-    host = next((str(fact.value) for fact in finding.facts if fact.name == "function"), "")
+    host = next((str(fact.value) for fact in finding.facts if fact.name in {"function", "call"}), "")
     name = host or own_name(finding.kernel)
     if not name:
         return finding.file, finding.line

@@ -269,7 +269,9 @@ class ProblemJudge:
                 verdict=score.correctness,
                 summary=judged.summary,
                 groups=_hidden(self.material.assignment.rules, score.groups),
-                cases=_with_lines(_with_unset(judged.cases, problem, sources), sources),
+                cases=_with_lines(
+                    _with_launcher(_with_unset(judged.cases, problem, sources), problem, sources), sources
+                ),
                 unreached=unreached,
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
@@ -475,6 +477,25 @@ def _with_unset(
         else case
         for case in cases
     ]
+
+
+def _with_launcher(
+    cases: Sequence[CaseResult], problem: Problem, sources: Mapping[str, bytes]
+) -> Sequence[CaseResult]:
+    """The cases, of which those with elements that no thread has written name the line of the launcher."""
+    if not isinstance(problem, KernelProblem):
+        return cases
+    file, line = place_of_call(demangled(problem.entry_points[0]).rpartition("::")[2], sources)
+
+    def launched(case: CaseResult) -> CaseResult:
+        diagnoses = [
+            replace(each, file=file, line=line) if each.unwritten else each for each in case.diagnoses
+        ]
+        if diagnoses == case.diagnoses:
+            return case
+        return case.model_copy(update={"diagnoses": diagnoses, "source": excerpt(sources, file, line)})
+
+    return [launched(case) for case in cases]
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:

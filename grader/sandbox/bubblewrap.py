@@ -30,6 +30,7 @@ from grader.sandbox.process import clean_environment, collect
 from grader.sandbox.sandbox import Ended, Job, Limits, Probe
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping, Sequence
 
     from grader.sandbox.sandbox import Outcome
@@ -154,9 +155,9 @@ class BubblewrapSandbox:
             return ""
         return completed.stderr.decode(errors="replace") or f"bwrap ended with {completed.returncode}"
 
-    def run(self, job: Job) -> Outcome:
-        """Run ``job`` to its end within its limits."""
-        return finish(self._launch(job, channel=False))
+    def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+        """Run ``job`` to its end within its limits, or until another thread sets ``given_up``."""
+        return finish(self._launch(job, channel=False), given_up)
 
     def start(self, job: Job) -> Live:
         """Start ``job`` with its stdin and stdout connected to the caller."""

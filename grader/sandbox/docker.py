@@ -27,6 +27,7 @@ from grader.sandbox.process import clean_environment
 from grader.sandbox.sandbox import Ended, Image, Job, Limits, Probe, SandboxError, lent_gpu
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping, Sequence
 
     from grader.sandbox.live import Streams
@@ -141,9 +142,9 @@ class DockerSandbox:
         sampled = tuple(line.replace("of all together", "of all together as sampled") for line in _ENFORCED)
         return Probe(True, version, sampled, ("memory of many processes between two samples",), "")
 
-    def run(self, job: Job) -> Outcome:
-        """Run ``job`` to its end within its limits."""
-        return finish(self._launch(job, channel=False))
+    def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+        """Run ``job`` to its end within its limits, or until another thread sets ``given_up``."""
+        return finish(self._launch(job, channel=False), given_up)
 
     def start(self, job: Job) -> Live:
         """Start ``job`` with its stdin and stdout connected to the caller."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 UNMAPPED = "memory in files that no process maps"
 _USAGE_BYTES = 16
 _POLL_SECONDS = 0.005
+_LOOK_SECONDS = 0.2  # how often a wait looks whether it is given up
 _OWN_PROCESSES = 4  # processes of bwrap and of a shell for the results, beside the job
 _GRACE_SECONDS = 15.0  # longer than the keeper waits for killed processes
 _LATE_SECONDS = 60.0  # how late a keeper may be on a busy machine
@@ -374,11 +375,15 @@ def name_limit(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def finish(live: Live) -> Outcome:
-    """Wait for the end of a job, for which its keeper has a time-out; an interrupted wait ends the job."""
+def finish(live: Live, given_up: threading.Event | None = None) -> Outcome:
+    """Wait for the end of a job, for which its keeper has a time-out.
+
+    An interrupted wait ends the job, and so does ``given_up``, once another thread sets it.
+    """
     try:
-        while (outcome := live.wait(3600)) is None:
-            pass
+        while (outcome := live.wait(_LOOK_SECONDS if given_up else 3600)) is None:
+            if given_up is not None and given_up.is_set():
+                return live.kill()
     except BaseException:
         live.kill()
         raise

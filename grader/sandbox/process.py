@@ -17,6 +17,7 @@ from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, 
 from grader.sandbox.sandbox import Probe, lent_gpu
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
     from grader.sandbox.sandbox import Job, Outcome
@@ -68,9 +69,9 @@ class ProcessSandbox:
         enforced = (*_ENFORCED, *bounded, *walled)
         return Probe(usable, platform.release(), enforced, (*unbounded, *open_), remedy)
 
-    def run(self, job: Job) -> Outcome:
-        """Run ``job`` to its end within its limits."""
-        return finish(Live(job, self._command(job), channel=False))
+    def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+        """Run ``job`` to its end within its limits, or until another thread sets ``given_up``."""
+        return finish(Live(job, self._command(job), channel=False), given_up)
 
     def start(self, job: Job) -> Live:
         """Start ``job`` with its stdin and stdout connected to the caller."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from grader.records.errors import MachineError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -173,8 +174,8 @@ class Sandbox(Protocol):
     def probe(self) -> Probe:
         """Whether this back-end works on this machine, which is tried out."""
 
-    def run(self, job: Job) -> Outcome:
-        """Run ``job`` to its end within its limits."""
+    def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+        """Run ``job`` to its end within its limits, or until another thread sets ``given_up``."""
 
     def start(self, job: Job) -> Running:
         """Start ``job`` with its stdin and stdout connected to the caller."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from grader.devices.arrays import named
 from grader.devices.device import ArrayArgument, Call, Memory
 from grader.records.findings import Finding, Place, facts
-from grader.records.sentences import advice, sentence
+from grader.records.sentences import advice, fault_key, sentence
 
 MASK = ArrayArgument("attn_mask", "float32", (5, 130), None)
 AT = (Place("k.cu", 3, does="reads", bytes=4),)
@@ -28,6 +28,18 @@ def test_a_stray_access_says_which_row_it_would_take() -> None:
     assert "behind the end of attn_mask [5, 130] (float32), where row 6 would begin" in str(sentence(seen))
     assert "batch, head and row" in advice(seen)[1]
     (by_program,) = named([replace(stray, file="k.py")], call(MASK))
+    assert by_program.reason == "behind"
+
+
+def test_a_stray_access_to_a_row_alone_is_not_told_of_batches() -> None:
+    scale = ArrayArgument("scale", "float32", (4,), None)
+    stray = outside("behind", distance=0, size=16, array="scale")
+    (seen,) = named([stray], call(scale))
+    mistake, do = advice(seen)
+    assert mistake == "A thread goes past the end of an array"
+    assert do.startswith("scale has 4 elements: index it by what counts these")
+    assert fault_key(seen) == fault_key(stray)
+    (by_program,) = named([replace(stray, file="k.py")], call(scale))
     assert by_program.reason == "behind"
 
 

@@ -89,7 +89,7 @@ ALPINE = System(
     "Alpine 3.22", "image alpine:3.22", "apk add -q", {"python": "python3", "venv": "", "g++": "g++"}
 )
 
-BUBBLEWRAP, PROCESS = "sandbox  bubblewrap", "sandbox  process"
+BUBBLEWRAP, PROCESS = "sandbox bubblewrap", "sandbox process"
 MACHINES = (
     Machine("debian-12", DEBIAN_12, says=(BUBBLEWRAP, *FULL)),
     Machine("debian-12-bwrap", DEBIAN_12, ("venv", "g++", "bwrap"), "first", (BUBBLEWRAP, *FULL)),

@@ -39,15 +39,15 @@ def test_every_machine_has_a_name_of_its_own_and_knows_its_packages() -> None:
 @pytest.mark.parametrize(
     ("output", "code", "verdict"),
     [
-        ("sandbox  process\nScore: 60.0/60.0 (100.0 possible)\n", 0, Verdict.AS_EXPECTED),
-        ("sandbox  process\nScore: 60.0/60.0 (100.0 possible)\n", 1, Verdict.UNEXPECTED),
-        ("sandbox  bubblewrap\nScore: 60.0/60.0 (100.0 possible)\n", 0, Verdict.UNEXPECTED),
-        ("sandbox  process\nScore: 59.0/60.0 (100.0 possible)\n", 0, Verdict.UNEXPECTED),
+        ("sandbox process\nScore: 60.0/60.0 (100.0 possible)\n", 0, Verdict.AS_EXPECTED),
+        ("sandbox process\nScore: 60.0/60.0 (100.0 possible)\n", 1, Verdict.UNEXPECTED),
+        ("sandbox bubblewrap\nScore: 60.0/60.0 (100.0 possible)\n", 0, Verdict.UNEXPECTED),
+        ("sandbox process\nScore: 59.0/60.0 (100.0 possible)\n", 0, Verdict.UNEXPECTED),
         ("", 0, Verdict.UNEXPECTED),
     ],
 )
 def test_a_score_needs_its_words_and_exit_code_0(output: str, code: int, verdict: Verdict) -> None:
-    assert fresh.judged(("sandbox  process", "Score: 60.0/60.0"), output, code)[0] is verdict
+    assert fresh.judged(("sandbox process", "Score: 60.0/60.0"), output, code)[0] is verdict
 
 
 def test_a_refusal_needs_its_words_and_another_exit_code() -> None:

@@ -100,10 +100,15 @@ def test_the_last_line_is_the_score() -> None:
     assert shown(problem()).splitlines()[-1] == "Score: 6.0/12.0 (20.0 possible)"
 
 
-def test_the_header_says_where_why_and_what_is_not_stopped() -> None:
-    text = shown()
+def test_the_header_says_where_in_one_line_and_why_to_those_who_ask() -> None:
+    whole = shown(verbose=True)
     for part in ("jdoe", "no GPU was found", "does not stop: network", "--seed 42"):
-        assert part in text
+        assert part in whole
+    first, where, *_ = shown().splitlines()
+    assert "jdoe" in first
+    assert where.startswith("on       ")
+    assert where.rstrip().endswith("; seed 42")
+    assert "does not stop" not in shown()
 
 
 def test_a_problem_begins_with_what_to_mend_and_shows_one_wrong_element() -> None:

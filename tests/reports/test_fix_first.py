@@ -250,6 +250,51 @@ def test_both_lines_of_a_race_are_said_once_in_their_order_also_from_an_old_reco
     assert fix.do.startswith("Put a __syncthreads() between line 14 and line 17")
 
 
+def test_a_barrier_that_is_there_is_not_asked_for_once_more() -> None:
+    lines = [
+        "  tree[t] += tree[t + half];",
+        "  // __syncthreads();",
+        "  __syncthreads();",
+        "}",
+        "x = tree[0];",
+    ]
+    race = samples.finding(source={"first": 14, "lines": lines}, line=18, reason="no_syncthreads")
+    race |= {"facts": {"byte": 0}, "file": "k.cu"}
+    del race["message"]
+    race["places"] = [
+        {"file": "k.cu", "line": line, "does": does} for line, does in ((18, "reads"), (14, "writes"))
+    ]
+    checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": [race]}]
+    (fix,) = [fix for fix in fixes(result(samples.raced(checks=checks))) if fix.kind]
+    assert fix.do.startswith("The barrier at line 16 does not order them: let every thread")
+    race["places"].reverse()  # of different rounds of a loop
+    (fix,) = [fix for fix in fixes(result(samples.raced(checks=checks))) if fix.kind]
+    assert fix.do.startswith("Put a __syncthreads()")
+
+
+def test_the_call_that_leads_to_a_line_is_shown_with_it() -> None:
+    call = {"file": "/opt/k.cu", "line": 41}
+    place = {"file": "layernorm_kernel.cu", "line": 17, "calls": [call]}
+    lanes = samples.finding(kind="missing_lanes", message="lanes never come", places=[place])
+    checks = [{"tool": "synccheck", "verdict": "FAIL", "findings": [lanes]}]
+    first = fix_first(result(samples.raced(checks=checks)))
+    assert first is not None
+    assert first.where == "layernorm_kernel.cu:17: value = shared[lane];  (called at k.cu:41)"
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ("linkage specification is not allowed", "Close the brace of the function before this line"),
+        ('expected a ";"', "Look at the end of the statement before this, too"),
+        ('identifier "flaot" is undefined', "Correct this line first"),
+    ],
+)
+def test_an_error_of_the_compiler_may_come_from_a_line_before(error: str, advice: str) -> None:
+    broken = samples.unbuilt(log=f"k.cu(22): error: {error}")
+    assert fixes(result(broken))[0].do.startswith(advice)
+
+
 def test_what_only_follows_is_not_said() -> None:
     assert [fix.kind for fix in fixes(found("unchecked_error", "invalid_launch"))] == ["invalid_launch"]
     assert fixes(found("unchecked_error"))[-1].kind == "unchecked_error"
@@ -276,6 +321,9 @@ def test_a_file_that_is_missing_or_that_nobody_began_says_what_to_do() -> None:
     content = samples.raced()
     content["correctness"]["summary"] = "nothing was written: the output still holds what was there before"
     assert fixes(result(content))[0].fault == "Nothing was written"
+    nothing = {"kind": "nothing_written", "cause": "nothing was written", "file": "k.cu", "line": 7}
+    content["correctness"]["cases"][0]["diagnoses"] = [nothing]
+    assert fixes(result(content))[0].location == "k.cu:7"
     bodies = ("a.py:2: forward is still to be written", "a.py:4: loss is still to be written")
     content["correctness"]["summary"] = "; ".join(bodies)
     content["correctness"]["cases"] = [
@@ -299,7 +347,7 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
 
 
 @pytest.mark.parametrize("diagnosis", ["y: 1 of 1025 elements were never written", "nothing was written"])
-@pytest.mark.parametrize(("language", "rounded"), [("cuda", "blocks up, (n +"), ("triton", "triton.cdiv(n")])
+@pytest.mark.parametrize(("language", "rounded"), [("cuda", "rounded up: (n +"), ("triton", "triton.cdiv(n")])
 def test_elements_that_no_thread_reaches_have_a_remedy(diagnosis: str, language: str, rounded: str) -> None:
     content = samples.raced(checks=[], language=language)
     content["correctness"]["cases"][0]["diagnosis"] = diagnosis

@@ -72,6 +72,7 @@ def lineless(kernel: str, **known: str) -> Finding:
         (lineless("_ZN3one3kerILi32EfEEvPT0_"), 6),
         (lineless("cudaMemsetAsync"), 4),
         (lineless("", function="launch", library="library.so"), 3),
+        (Finding("failed_allocation", "no_memory", facts=facts(call="cudaMemsetAsync")), 4),
         (lineless("other"), 0),
         (lineless(""), 0),
     ],

@@ -449,6 +449,9 @@ PROBLEM = KernelProblem(
         "gamma is missing in the two sums": _input_bug(
             lambda d, h, r, g: r * (d - _mean(g) - h * _mean(g * h))
         ),
+        "out_grad is not multiplied by gamma where the two sums are subtracted": _input_bug(
+            lambda d, h, r, g: r * (g - _mean(d) - h * _mean(d * h))
+        ),
         "inp is taken for the output of LayerNorm, not for its input": _from_the_result,
         "vars is taken for the standard deviation, not for the variance": _deviation_given,
         "gamma_grad and betta_grad are swapped": _swapped,

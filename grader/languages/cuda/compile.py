@@ -269,7 +269,7 @@ def compiled(
         return load(folder, artefact, cached=True)
     try:
         with slot(given_up):
-            outcome = sandbox.run(compilation.job)
+            outcome = _run(compilation.job, sandbox, given_up)
             text = as_handed_in(outcome.stdout.decode(errors="replace"))
             if lacking := compilation.lacking(outcome.code, text):
                 raise BuildError(lacking)
@@ -299,6 +299,18 @@ def compiled(
     if ok:
         kept |= {artefact: made[artefact], **compilation.beside(made)}
     return load(cache.store(entry, kept, artefact if compilation.runs else ""), artefact, cached=False)
+
+
+def _run(job: Job, sandbox: Sandbox, given_up: threading.Event | None) -> Outcome:
+    """How the job ended.
+
+    Raises:
+        SlotError: another thread gave up before.
+    """
+    outcome = sandbox.run(job, given_up)
+    if given_up is not None and given_up.is_set():
+        raise SlotError("interrupted while it was compiled")
+    return outcome
 
 
 def observed(library: Path) -> Path | None:

@@ -100,7 +100,8 @@ def test_the_tail_of_a_row_was_never_written() -> None:
         out[:, 8:] = POISON
 
     text = forward(tail)
-    assert "28 of 84 elements were never written" in text
+    assert "28 of 84 elements were never written, in each row those from column 8 on" in text
+    assert "end before the row does?" in text
     assert "right up to column 7, wrong from column 8 on (4 of 12)" in text
 
 
@@ -262,6 +263,7 @@ def test_added_to_an_output_that_was_never_set() -> None:
 
     text = told("layernorm_backward", case, add)
     assert text.startswith("gamma_grad: every element is NaN")
+    assert "filled" not in text, "what the kernel stores may be NaN, too"
     assert "+=" in text
 
 
@@ -352,7 +354,8 @@ def test_every_thread_divides_by_its_own_sum() -> None:
 
     text = forward_softmax(own, "1 x 1 x 5 x 1024")
     assert text.startswith(
-        "each thread uses a result of its own: a reduction over threads is missing (32 threads"
+        "each thread uses a result of its own: a reduction over threads is missing, or its result stays with "
+        "the first thread (32 threads"
     )
 
 
@@ -364,6 +367,15 @@ def test_half_of_a_sum_is_subtracted() -> None:
     wrong = s * (g - halves * (g * s).sum(axis=1, keepdims=True))
     text = told("softmax_backward", case, lambda got: got.update(out_grad=wrong))
     assert 'each row is off by a part of what "the sum of grad * soft is not subtracted" would make' in text
+
+
+def test_a_result_that_is_stored_column_by_column() -> None:
+    def exchange(got: dict[str, np.ndarray]) -> None:
+        result = got["ln_res"]
+        got["ln_res"] = result.T.reshape(result.shape)
+
+    text = told("layernorm_forward", a_case("layernorm_forward", "7 x 12"), exchange)
+    assert text.startswith("ln_res: it is stored with rows and columns exchanged")
 
 
 def test_columns_that_repeat_the_first_ones() -> None:

@@ -57,6 +57,14 @@ def own_warp_twice(row: np.ndarray) -> np.ndarray:
     return own_warp(row) + float(row.sum())
 
 
+def own_part_twice(row: np.ndarray) -> np.ndarray:
+    return to_columns(held(row), row.size) + float(row.sum())
+
+
+def first_thread_alone(row: np.ndarray) -> np.ndarray:
+    return to_columns([float(row.sum()), *held(row)[1:]], row.size)
+
+
 def odd_tree(row: np.ndarray) -> np.ndarray:
     slots, half = held(row), THREADS // 2
     while half:
@@ -82,6 +90,8 @@ FAULTS = [
     (first_warp_alone, HAND_ON),
     (own_warp, "each warp uses a result of its own"),
     (own_warp_twice, "each warp counts its own part of a sum twice"),
+    (own_part_twice, "each thread counts its own part of a sum twice"),
+    (first_thread_alone, "or its result stays with the first thread"),
     (odd_tree, "halves a number of threads that is no power of two"),
     (last_turn, "only the last column of each thread counts"),
     (shuffled_down, "only the first lane of a warp gets the result of __shfl_down_sync"),
@@ -261,3 +271,19 @@ def test_a_sum_without_the_last_number_of_each_float4() -> None:
     assert "the last of the four numbers of each float4 does not count" in told(
         "layernorm_forward", case, change
     )
+
+
+@pytest.mark.parametrize(("value", "word"), [(0, "zeros"), (1, "ones")])
+def test_columns_past_the_end_that_count_are_named_by_their_value(value: int, word: str) -> None:
+    case = a_case("layernorm_forward", "5 x 36")
+    given = PROBLEMS["layernorm_forward"].inputs(case).arrays
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        x = np.pad(given["inp"].astype(np.float64), ((0, 0), (0, 28)), constant_values=value)
+        mean = x.sum(axis=1, keepdims=True) / 36
+        variance = ((x - mean) ** 2).sum(axis=1, keepdims=True) / 36
+        got["means"][:], got["vars"][:] = mean[:, 0], variance[:, 0]
+        root = np.sqrt(variance + 1e-8)
+        got["ln_res"][:] = (x - mean)[:, :36] / root * given["scale"] + given["bias"]
+
+    assert f"columns past the end of a row count as {word}" in told("layernorm_forward", case, change)

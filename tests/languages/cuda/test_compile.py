@@ -20,12 +20,11 @@ from grader.languages.cuda.toolchain import Toolchain, find
 from grader.languages.jobs import BuildError, compile_limits
 from grader.records.verdict import Ending
 from grader.sandbox.backends import select
-from grader.sandbox.sandbox import Ended, Outcome
+from grader.sandbox.sandbox import Ended, Job, Outcome
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
-
-    from grader.sandbox.sandbox import Job
 
 GOOD = b"""
 #include "includes/scale.cuh"
@@ -79,7 +78,7 @@ class Recorded:
     name: str = "recorded"
     jobs: list[Job] = field(default_factory=list)
 
-    def run(self, job: Job) -> Outcome:
+    def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:  # noqa: ARG002 - ends at once
         self.jobs.append(job)
         return self.outcome
 
@@ -314,11 +313,11 @@ def test_compiles_wait_for_a_slot_and_one_that_fails_ends_the_wait(
     begun: list[int] = []
 
     class Failing(Recorded):
-        def run(self, job: Job) -> Outcome:
+        def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
             begun.append(1)
             time.sleep(0.3)
             assert len(begun) == 1
-            return super().run(job)
+            return super().run(job, given_up)
 
     sources = {f"{number}.cu": {f"{number}.cu": b""} for number in range(4)}
     sandbox = Failing(_outcome(ended=Ended.LOST))
@@ -337,6 +336,31 @@ def test_an_interrupt_while_builds_begin_ends_their_wait(
     with pytest.raises(KeyboardInterrupt):
         build_all(sources, toolchain, select("process"), compile_limits(), Cache(tmp_path / "cache"))
     assert waits == [True]
+
+
+def test_an_interrupt_ends_a_compile_that_runs(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Outcome] = []
+    process = select("process")
+
+    class Sleeping(Recorded):
+        def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+            ended.append(process.run(Job(("sleep", "60"), job.limits), given_up))
+            return ended[-1]
+
+    monkeypatch.setattr(compile, "ThreadPoolExecutor", InterruptedPool)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        build_all(
+            {"a.cu": {"a.cu": b""}},
+            toolchain,
+            Sleeping(_outcome()),
+            compile_limits(),
+            Cache(tmp_path / "cache"),
+        )
+    assert time.monotonic() - began < 30
+    assert [outcome.ended for outcome in ended] == [Ended.SIGNALLED]
 
 
 def test_a_full_disk_is_the_machine_s(

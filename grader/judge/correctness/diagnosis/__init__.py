@@ -28,6 +28,7 @@ from grader.judge.correctness.diagnosis.numbers import (
     overflow,
     row_factor_or_offset,
     stored_in_half,
+    transposed,
     zeros,
 )
 from grader.judge.correctness.diagnosis.places import where
@@ -234,6 +235,7 @@ _PATTERNS = (
     nearly_zero,
     row_factor_or_offset,
     displaced,
+    transposed,
     behind_the_first_warp,
     stored_in_half,
     incomplete_or_half,

@@ -112,6 +112,12 @@ def _own_warp_twice(chunks: Array, combine: np.ufunc) -> Array:
     return np.asarray(combine(row_result(_by_thread(chunks, combine), combine), _own_warp(chunks, combine)))
 
 
+def _own_part_twice(chunks: Array, combine: np.ufunc) -> Array:
+    """The whole beside what the thread had before that was added to it."""
+    held = _by_thread(chunks, combine)
+    return np.asarray(combine(row_result(held, combine), held))
+
+
 def _first_warp(chunks: Array, combine: np.ufunc) -> Array:
     return row_result(_by_thread(chunks, combine)[..., :WARP], combine)
 
@@ -213,7 +219,10 @@ _OF_BLOCKS: Mapping[str, InHand] = {
     f"only the first lane of each warp gets the result of a reduction: {_HAND_ON}": _lanes_first,
 }
 _OF_GROUPS: Mapping[str, InHand] = {
-    "each thread uses a result of its own: a reduction over threads is missing": _by_thread,
+    "each thread uses a result of its own: a reduction over threads is missing, or its result stays with "
+    "the first thread": _by_thread,
+    "each thread counts its own part of a sum twice: set the variable to the sum of all threads, and do not "
+    "add that to it": _own_part_twice,
     "a reduction over threads lacks the step between neighbours: even and odd threads are not combined": (
         _without_neighbours
     ),
@@ -374,16 +383,16 @@ def skipped_columns(steps: Steps) -> Iterator[tuple[str, Steps]]:
 
 
 def padded(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
-    """Inputs with zeros behind the last column, which threads without a column may count."""
+    """Inputs with zeros or ones behind the last column, which threads without a column may count."""
     columns = steps.shape[-1]
     for size in dict.fromkeys(-(-columns // multiple) * multiple for multiple in ROUNDED):
-        if size > columns:
+        for value, word in enumerate(("zeros", "ones") if size > columns else ()):
             more = {
-                name: np.concatenate([array, np.zeros((*array.shape[:-1], size - columns))], axis=-1)
+                name: np.concatenate([array, np.full((*array.shape[:-1], size - columns), value)], axis=-1)
                 for name, array in steps.arrays.items()
                 if array.shape[-1] == columns
             }
-            yield "columns past the end of a row count as zeros in a reduction", more
+            yield f"columns past the end of a row count as {word} in a reduction", more
 
 
 def variations(steps: Steps, sizes: Mapping[str, int]) -> Iterator[tuple[str, Steps]]:

@@ -20,6 +20,7 @@ DIFFERENT_VALUES = 8  # fewer may be such that half precision holds by chance
 RANDOM_SIGNS = 32  # wrong elements: of fewer, any error can have either sign
 NEXT_TO_NOTHING = 1e-5
 CHANGING = 0.3  # share of neighbours that differ in sign: a half where errors are rounding, but for chance
+FEWEST_EXCHANGED = 3  # rows or columns: of two, many elements stay where they are
 
 
 def constant_factor(evidence: Evidence) -> Diagnosis | None:
@@ -107,6 +108,20 @@ def displaced(evidence: Evidence) -> Diagnosis | None:
                 way = f"{abs(shift)} {many} {'before' if shift > 0 else 'behind'}"
                 return Diagnosis(f"displaced_{many}", f"{many} from {first} on hold what belongs {way}")
     return None
+
+
+def transposed(evidence: Evidence) -> Diagnosis | None:
+    """All elements are there, column by column instead of row by row."""
+    columns = evidence.wrong.shape[-1]
+    rows = evidence.wrong.size // columns
+    if min(rows, columns) < FEWEST_EXCHANGED:
+        return None
+    actual = evidence.actual.reshape(columns, rows).T.reshape(evidence.wrong.shape)
+    with np.errstate(invalid="ignore"):
+        theirs = np.abs(actual - evidence.expected) <= 4 * evidence.comparison.bound
+    if theirs.mean() < ALMOST_ALL:
+        return None
+    return Diagnosis("transposed", "it is stored with rows and columns exchanged")
 
 
 def overflow(evidence: Evidence) -> Diagnosis | None:

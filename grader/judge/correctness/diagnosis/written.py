@@ -89,6 +89,16 @@ def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
     if not sure or untouched.sum() < ALMOST_ALL * evidence.wrong.sum():
         return None
     cause = f"{int(untouched.sum())} of {untouched.size} elements were never written"
+    if evidence.wrong.ndim > 1:
+        rows = np.reshape(untouched, (-1, evidence.wrong.shape[-1]))
+        columns: Mask = np.asarray(rows.all(axis=0))
+        first = int(np.argmax(columns))
+        if not columns.all() and columns[first:].all() and not rows[:, :first].any():
+            return Diagnosis(
+                "row_ends_unwritten",
+                f"{cause}, in each row those from column {first} on",
+                "does the loop over a row, or the mask of a store, end before the row does?",
+            )
     return Diagnosis("partly_unwritten", cause, unwritten=True)
 
 
@@ -165,8 +175,8 @@ def all_nan(evidence: Evidence) -> Diagnosis | None:
     ):
         return as_question(
             "all_nan",
-            "every element is NaN, which the output is filled with before the call",
-            "is it added to (+=, atomicAdd) without being set first, is something uninitialised read, is 0 "
-            "divided by 0, or the root of a negative variance taken?",
+            "every element is NaN",
+            "is 0 divided by 0, the root of a negative variance taken, something uninitialised read, or "
+            "is it added to (+=, atomicAdd) without being set first?",
         )
     return None
