@@ -832,9 +832,13 @@ class _Parts:
                     squares[name][first : first + length] = square[window]
         return squares
 
-    def inexact(self, formula: Formula, values: Arguments) -> dict[str, Tensor]:
-        """The outputs of a formula that are of a floating-point type, by name."""
-        outputs = self.called(formula, values)
+    def inexact(self, formula: Formula, values: Arguments, rounding: Rounding) -> dict[str, Tensor]:
+        """The outputs of a formula that are of a floating-point type, by name, with errors."""
+        rough = {
+            name: rounding.in_python(value) if isinstance(value, int | float) else value
+            for name, value in values.items()
+        }
+        outputs = self.called(formula, rough)
         return {name: value for name, value in outputs.items() if value.is_floating_point()}
 
     def wide(self, inputs: Inputs) -> dict[str, Tensor]:
