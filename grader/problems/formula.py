@@ -229,6 +229,9 @@ def of_parameters(
         FormulaError: the parts do not fit together.
     """
     _check_ranges(sizes)
+    for part, points in (("timing", timing), ("cases", [point for _, point, _ in cases])):
+        for point in points:
+            _check_point(part, point, sizes)
     passed = [parameter.name for parameter in parameters if isinstance(parameter, StructParameter)]
     if passed and timing:
         raise FormulaError(
@@ -302,6 +305,18 @@ def _check_ranges(sizes: Mapping[str, Range]) -> None:
             )
     if all(limits.at_most for limits in sizes.values()) and sizes:
         raise FormulaError("each size is at most another one: one of them has to be free")
+
+
+def _check_point(part: str, point: Sizes, sizes: Mapping[str, Range]) -> None:
+    """Refuse sizes of ``timing`` or ``cases`` of which one is missing, or above one that it is at most."""
+    if {*point} != {*sizes}:
+        raise FormulaError(f"{part} has {', '.join(point) or 'no sizes'}; the sizes are {', '.join(sizes)}")
+    for name, limits in sizes.items():
+        if limits.at_most and point[name] > point[limits.at_most]:
+            raise FormulaError(
+                f"{part} has {name} = {point[name]} with {limits.at_most} = {point[limits.at_most]}, and "
+                f"{name} is at most {limits.at_most}: lower {name}, or raise {limits.at_most}"
+            )
 
 
 def backward_of(formula: Formula, incoming: str | Sequence[str], gradients: Mapping[str, str]) -> Formula:
