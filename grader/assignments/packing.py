@@ -89,12 +89,13 @@ def unpack(archive: Path) -> Assignment:
     store = packages()
     store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=store, prefix=".") as scratch:
+        new, old = Path(scratch, "new"), Path(scratch, "old")
         try:
             with zipfile.ZipFile(archive) as packed:
-                packed.extractall(scratch)
+                packed.extractall(new)
         except (zipfile.BadZipFile, NotImplementedError) as error:
             raise AssignmentError(f"{archive} is no package of an assignment: {error}.") from error
-        folders = [path.parent for path in Path(scratch).glob(f"*/{FILE}")]
+        folders = [path.parent for path in new.glob(f"*/{FILE}")]
         extended = {base for folder in folders for base in read(folder).bases}
         outermost = [folder for folder in folders if folder.resolve() not in extended]
         if len(outermost) != 1:
@@ -104,6 +105,11 @@ def unpack(archive: Path) -> Assignment:
         name = outermost[0].name
         target = store / name
         if target.exists():
-            shutil.rmtree(target)
-        shutil.copytree(scratch, target)
+            target.rename(old)
+        try:
+            new.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
     return read(target / name)

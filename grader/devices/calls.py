@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from grader.devices.device import (
     Answer,
     ArrayArgument,
     Call,
+    HandleArgument,
     Memory,
     ScalarArgument,
     Schedule,
@@ -24,9 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
+    from grader.devices.device import Argument
     from grader.devices.runner import Runner
     from grader.problems.problem import Scalar
     from grader.records.findings import Finding
+
+    Encoded = tuple[str, Any]
 
 
 def arrays(call: Call) -> list[ArrayArgument]:
@@ -40,35 +46,64 @@ def request(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, 
     streams = [argument.index + 1 for argument in call.arguments if isinstance(argument, StreamArgument)]
     return {
         "operation": "call",
-        "entry_point": call.entry_point,
-        "arguments": _arguments(call, pointers, {}),
+        "calls": _steps(call, partial(_argument, call, pointers), {}),
         "streams": max(streams, default=0),
         "memory": "host" if call.memory is Memory.HOST else "device",
         "images": [layout.image_bytes(argument) for argument in arrays(call)] if pointers is None else [],
         "guard": layout.GUARD,
         "staged": _staged(call, pointers),
-        "queued": _arguments(call, pointers, call.queued) if call.staged and call.queued else [],
+        "queued": _queued(call, partial(_argument, call, pointers)),
     }
 
 
-def _arguments(
-    call: Call, pointers: Mapping[str, int] | None, changed: Mapping[str, Scalar]
-) -> list[tuple[str, Scalar | None]]:
-    """Kind and value of each argument, with the scalars in ``changed`` replaced."""
-    indices = {argument.name: index for index, argument in enumerate(arrays(call))}
-    encoded: list[tuple[str, Scalar | None]] = []
-    for argument in call.arguments:
-        match argument:
-            case ArrayArgument(null=True):
-                encoded.append(("pointer", None))
-            case ArrayArgument():
-                in_runner = ("array", indices[argument.name])
-                encoded.append(in_runner if pointers is None else ("pointer", pointers[argument.name]))
-            case ScalarArgument():
-                encoded.append((argument.ctype, changed.get(argument.name, argument.value)))
-            case StreamArgument():
-                encoded.append(("stream", argument.index))
-    return encoded
+def _queued(call: Call, encoded: Callable[[Argument], Encoded | None]) -> list[dict[str, Any]]:
+    """The steps of the call behind a staged one."""
+    return _steps(call, encoded, call.queued) if call.staged and call.queued else []
+
+
+def _steps(
+    call: Call, encoded: Callable[[Argument], Encoded | None], changed: Mapping[str, Scalar]
+) -> list[dict[str, Any]]:
+    """The steps of a call, with kind and value of each argument and the scalars in ``changed`` replaced."""
+
+    def with_changes(argument: Argument) -> Argument:
+        if isinstance(argument, ScalarArgument) and argument.name in changed:
+            return replace(argument, value=changed[argument.name])
+        return argument
+
+    return [
+        {
+            "entry_point": step.entry_point,
+            "arguments": [
+                passed
+                for argument in step.arguments
+                if (passed := encoded(with_changes(argument))) is not None
+            ],
+            "returns": step.returns,
+        }
+        for step in call.steps
+    ]
+
+
+def _argument(call: Call, pointers: Mapping[str, int] | None, argument: Argument) -> Encoded:
+    """Kind and value of an argument of C++."""
+    match argument:
+        case ArrayArgument(null=True):
+            return "pointer", None
+        case ArrayArgument() if pointers is not None:
+            return "pointer", pointers[argument.name]
+        case ArrayArgument():
+            return "array", _index(call, argument)
+        case ScalarArgument():
+            return argument.ctype, argument.value
+        case HandleArgument():
+            return "handle", argument.step
+        case StreamArgument():
+            return "stream", argument.index
+
+
+def _index(call: Call, argument: ArrayArgument) -> int:
+    return [each.name for each in arrays(call)].index(argument.name)
 
 
 def of_python(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, Any]:
@@ -77,26 +112,26 @@ def of_python(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str
     It gets no stream: the first one is the current stream of the call.
     """
     of_launcher = request(call, pointers)
-    indices = {argument.name: index for index, argument in enumerate(arrays(call))}
 
-    def encoded(changed: Mapping[str, Scalar]) -> list[tuple[str, Any]]:
-        passed: list[tuple[str, Any]] = []
-        for argument in call.arguments:
-            match argument:
-                case ArrayArgument(null=True):
-                    passed.append(("value", None))
-                case ArrayArgument():
-                    kind, positions = ("array", indices) if pointers is None else ("tensor", pointers)
-                    passed.append((kind, (positions[argument.name], argument.dtype, argument.shape)))
-                case ScalarArgument():
-                    passed.append(("value", changed.get(argument.name, argument.value)))
-        return passed
+    def encoded(argument: Argument) -> Encoded | None:
+        match argument:
+            case ArrayArgument(null=True):
+                return "value", None
+            case ArrayArgument() if pointers is not None:
+                return "tensor", (pointers[argument.name], argument.dtype, argument.shape)
+            case ArrayArgument():
+                return "array", (_index(call, argument), argument.dtype, argument.shape)
+            case ScalarArgument():
+                return "value", argument.value
+            case HandleArgument():
+                return "handle", argument.step
+        return None
 
     return {
         **of_launcher,
-        "arguments": encoded({}),
+        "calls": _steps(call, encoded, {}),
         "streams": max(1, of_launcher["streams"]),
-        "queued": encoded(call.queued) if of_launcher["queued"] else [],
+        "queued": _queued(call, encoded),
     }
 
 

@@ -95,7 +95,30 @@ class StreamArgument:
     index: int
 
 
-Argument = ArrayArgument | ScalarArgument | StreamArgument
+@dataclass(frozen=True)
+class HandleArgument:
+    """The pointer that the step of this number returned."""
+
+    name: str
+    step: int
+
+
+Argument = ArrayArgument | ScalarArgument | StreamArgument | HandleArgument
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of the functions that a call calls one after the other.
+
+    Attributes:
+        entry_point: name of the function.
+        arguments: what it is called with, in order; its arrays are some of the call's.
+        returns: whether it returns a pointer, for a later step.
+    """
+
+    entry_point: str
+    arguments: tuple[Argument, ...]
+    returns: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,11 +132,11 @@ class Watched:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an entry point.
+    """One call of an entry point, or of several on the same arrays.
 
     Attributes:
-        entry_point: name of the function.
-        arguments: what it is called with, in order.
+        entry_point: name of the function; of several, the first.
+        arguments: what it is called with, in order; of several, all arrays, and all streams.
         seconds: time limit: processor time of the host code, on a GPU device time.
         memory: kind of the pointers.
         schedule: execution order on the sim.
@@ -126,6 +149,7 @@ class Call:
         launches: for a model: who looks at its launches, if the device makes them for it.
         run: for a program: what it is run with.
         watched: elements of which the answer is to tell what has stored into them last, if it can.
+        several: the functions that are called one after the other; empty where it is one.
     """
 
     entry_point: str
@@ -139,6 +163,12 @@ class Call:
     launches: Launches | None = None
     run: Run | None = None
     watched: tuple[Watched, ...] = ()
+    several: tuple[Step, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The functions that are called, one after the other."""
+        return self.several or (Step(self.entry_point, self.arguments),)
 
 
 class Launches(Protocol):

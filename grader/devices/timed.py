@@ -131,6 +131,7 @@ class TimedSession:
         self._plan, self._kept, self._due = plan, [], []
         arguments = calls.arrays(plan.call)
         call = self._asked(plan.call)
+        (launcher,) = call["calls"]
         request = {
             "step": "prepare",
             "arrays": [
@@ -144,8 +145,8 @@ class TimedSession:
             ],
             "slots": plan.slots,
             "method": plan.method,
-            "entry_point": plan.call.entry_point,
-            "arguments": call["arguments"],
+            "entry_point": launcher["entry_point"],
+            "arguments": launcher["arguments"],
             "streams": call["streams"],
             "libraries": [[str(path), list(names)] for path, names in plan.libraries.items()],
             "steps": [{"function": step.function, "arguments": step.arguments} for step in plan.steps],

@@ -17,7 +17,8 @@ The formula is a PyTorch function over arrays, scalars and sizes, by name. A who
         timing=({"n": 1 << 20}, {"n": 1 << 24}),
     )
 
-``launcher`` is what students are asked for. An array that is not ``const`` is an output, in place where
+``launcher`` is what students are asked for; a list of several is called one after the other, as ``calls``
+says. An array that is not ``const`` is an output, in place where
 ``inputs`` has it, too; the formula returns the outputs in the launcher's order, or by name. ``contents`` has
 what arrays may hold.
 
@@ -68,6 +69,7 @@ from grader.problems.problem import (
     Candidate,
     Case,
     Expectation,
+    HandleParameter,
     Inputs,
     KernelProblem,
     Range,
@@ -81,18 +83,20 @@ from grader.problems.problem import (
     scalars_of,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
+from grader.problems.sequence import CallSequence, Declared
 from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
 from grader.problems.structs import flat, grouped, struct
 from grader.problems.tracing import traced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
 
     from grader.problems.operations import Operation
     from grader.problems.problem import Checker, Parameter, Slices
+    from grader.problems.sequence import Calls
     from grader.problems.structs import Struct
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
@@ -104,7 +108,7 @@ __all__ = ["FormulaError", "Range", "backward_of", "problem"]
 FEW = 6  # places along a size of an example
 SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
-_LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
+_LAUNCHER = re.compile(r"\s*(?:void\s+|([\w ]+?)\s*\*\s*)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)(?:\s*(\*)\s*|\s+)(\w+)\s*")
 _CONTENTS = (Content, Number, int, float, np.number)
 _CTYPES = {
@@ -121,12 +125,13 @@ def problem(
     *,
     id: str,  # noqa: A002 - the field's name
     file: str,
-    launcher: str,
+    launcher: str | Sequence[str],
     inputs: Callable[..., Mapping[str, Content | Number | float]],
     sizes: Mapping[str, Range],
     formula: Formula | None = None,
     check: Checker | None = None,
     outputs: Callable[..., Mapping[str, tuple[int, ...]]] | None = None,
+    calls: Calls | None = None,
     free: Sequence[str] = (),
     structs: Mapping[str, object] = MappingProxyType({}),
     timing: Sequence[Sizes] = (),
@@ -144,7 +149,8 @@ def problem(
     Args:
         id: the module's name.
         file: the source file of a submission.
-        launcher: name and parameters, as in C.
+        launcher: name and parameters, as in C; of several launchers, a list of these. One that returns a
+            pointer, as ``Plan* make_plan(int n)``, gives it to the later ones that take a ``Plan*``.
         inputs: from the sizes that it names to the contents of input arrays, and the values of other
             scalars.
         sizes: the range of each.
@@ -152,6 +158,9 @@ def problem(
         check: what is wrong with the outputs of a case; see ``checking.py``.
         outputs: from the sizes, arrays and scalars that it names to the shape of each output that the formula
             does not return and ``inputs`` does not have.
+        calls: from the sizes that it names to what a case calls, in order: the name of a launcher, or that
+            and a dictionary. This has scalars that differ from call to call, and for an array the row along
+            its first axis that the call gets. Without it each launcher is called once, in order.
         free: arrays in which the launcher may leave anything: a workspace, whose shape ``outputs`` says, or
             an input that may be used up.
         structs: by the names that the launcher has for them, structured types of NumPy or ``ctypes``.
@@ -169,12 +178,14 @@ def problem(
         FormulaError: the parts do not fit together.
     """
     known = {name: struct(name, described) for name, described in structs.items()}
-    entry_point, parameters = _parsed(launcher, known)
+    launchers = _launchers([launcher] if isinstance(launcher, str) else launcher, known)
+    several = len(launchers) > 1 or calls is not None
     return of_parameters(
-        parameters,
+        launchers[0].parameters,
+        sequence=CallSequence(launchers, calls) if several else None,
         id=id,
         file=file,
-        entry_point=entry_point,
+        entry_point=launchers[0].name,
         formula=formula,
         check=check,
         outputs=outputs,
@@ -208,29 +219,35 @@ def of_parameters(
     without: Sequence[str] = (),
     most: int = MOST_ELEMENTS,
     budget: Budget | None = None,
+    sequence: CallSequence | None = None,
 ) -> KernelProblem:
     """The same for an entry point with these parameters; an output that ``inputs`` has is in place.
+
+    With a ``sequence`` it has those of all its launchers.
 
     Raises:
         FormulaError: the parts do not fit together.
     """
-    if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
-        raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
-    for name, limits in sizes.items():
-        if limits.at_most and limits.at_most not in sizes:
-            raise FormulaError(
-                f"{name} is at most {limits.at_most}, which is no size: there are {', '.join(sizes)}"
-            )
-    if all(limits.at_most for limits in sizes.values()) and sizes:
-        raise FormulaError("each size is at most another one: one of them has to be free")
+    _check_ranges(sizes)
+    for part, points in (("timing", timing), ("cases", [point for _, point, _ in cases])):
+        for point in points:
+            _check_point(part, point, sizes)
     passed = [parameter.name for parameter in parameters if isinstance(parameter, StructParameter)]
     if passed and timing:
         raise FormulaError(
             f"timing is for launchers on arrays: the speed of one that takes structs, as {passed[0]} is, "
             "cannot be measured. Leave timing out"
         )
+    if sequence is not None and timing:
+        raise FormulaError(
+            "timing is for one launcher that is called once: the speed of several calls cannot be measured. "
+            "Leave timing out"
+        )
     if formula is None and check is None:
         raise FormulaError("there is neither a formula nor a check: one of them says what is right")
+    if sequence is not None:
+        least = {name: limits.nearest(limits.low) for name, limits in sizes.items()}
+        parameters = sequence.parameters(fitted(sizes, least, ()))
     parts = _Parts(
         parameters,
         formula,
@@ -245,6 +262,7 @@ def of_parameters(
         budget or _budget(most),
         timed=bool(timing),
         free=tuple(free),
+        steering=() if sequence is None else sequence.sizes,
     )
     problem = KernelProblem(
         id=id,
@@ -259,6 +277,9 @@ def of_parameters(
         minimal_bytes=parts.minimal_bytes,
         space=parts.space,
     )
+    if sequence is not None:
+        sequence.checked(parts.roomy, parts.shapes(parts.roomy))
+        problem = sequence.asked(problem, parts.shapes)
     if check is not None:  # looks at all outputs together, and at all of each
         wide = "" if formula else "the assignment's checker says what is right"
         return replace(problem, checker=check, wide=wide)
@@ -271,6 +292,31 @@ def of_parameters(
         slices=parts.slices,
         turning=() if parts.fixed else independence.turning(*parts.example),
     )
+
+
+def _check_ranges(sizes: Mapping[str, Range]) -> None:
+    """Refuse ranges that no sizes fit."""
+    if strange := [name for name, limits in sizes.items() if not isinstance(limits, Range)]:
+        raise FormulaError(f"sizes has no Range for {strange[0]}: write Range(1, 1 << 20)")
+    for name, limits in sizes.items():
+        if limits.at_most and limits.at_most not in sizes:
+            raise FormulaError(
+                f"{name} is at most {limits.at_most}, which is no size: there are {', '.join(sizes)}"
+            )
+    if all(limits.at_most for limits in sizes.values()) and sizes:
+        raise FormulaError("each size is at most another one: one of them has to be free")
+
+
+def _check_point(part: str, point: Sizes, sizes: Mapping[str, Range]) -> None:
+    """Refuse sizes of ``timing`` or ``cases`` of which one is missing, or above one that it is at most."""
+    if {*point} != {*sizes}:
+        raise FormulaError(f"{part} has {', '.join(point) or 'no sizes'}; the sizes are {', '.join(sizes)}")
+    for name, limits in sizes.items():
+        if limits.at_most and point[name] > point[limits.at_most]:
+            raise FormulaError(
+                f"{part} has {name} = {point[name]} with {limits.at_most} = {point[limits.at_most]}, and "
+                f"{name} is at most {limits.at_most}: lower {name}, or raise {limits.at_most}"
+            )
 
 
 def backward_of(formula: Formula, incoming: str | Sequence[str], gradients: Mapping[str, str]) -> Formula:
@@ -345,6 +391,7 @@ class _Parts:
     budget: Budget
     timed: bool
     free: tuple[str, ...]
+    steering: tuple[str, ...]  # sizes that say what is called
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -540,7 +587,7 @@ class _Parts:
 
     def loose(self, size: str) -> bool:
         """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
-        if size not in self.sizes or size in self.bounding or self.fixed:
+        if size not in self.sizes or size in (*self.bounding, *self.steering) or self.fixed:
             return False
         longer = {**self.roomy, size: self.sizes[size].nearest(self.roomy[size] + 1)}
         return self.below(self.roomy) == self.below(longer)
@@ -832,9 +879,13 @@ class _Parts:
                     squares[name][first : first + length] = square[window]
         return squares
 
-    def inexact(self, formula: Formula, values: Arguments) -> dict[str, Tensor]:
-        """The outputs of a formula that are of a floating-point type, by name."""
-        outputs = self.called(formula, values)
+    def inexact(self, formula: Formula, values: Arguments, rounding: Rounding) -> dict[str, Tensor]:
+        """The outputs of a formula that are of a floating-point type, by name, with errors."""
+        rough = {
+            name: rounding.in_python(value) if isinstance(value, int | float) else value
+            for name, value in values.items()
+        }
+        outputs = self.called(formula, rough)
         return {name: value for name, value in outputs.items() if value.is_floating_point()}
 
     def wide(self, inputs: Inputs) -> dict[str, Tensor]:
@@ -977,15 +1028,41 @@ def _of_structs(name: str, struct: Struct, role: Role | None) -> StructParameter
     return StructParameter(name, struct, role)
 
 
-def _parsed(launcher: str, structs: Mapping[str, Struct]) -> tuple[str, tuple[Parameter, ...]]:
-    """Name and parameters of a launcher's declaration."""
-    match = _LAUNCHER.fullmatch(launcher)
-    if match is None:
-        raise FormulaError(f"this is no launcher: {launcher!r}")
-    return match[1], tuple(_parameter(text, structs) for text in match[2].split(","))
+def _launchers(texts: Sequence[str], structs: Mapping[str, Struct]) -> tuple[Declared, ...]:
+    """The launchers of these declarations; each may take what an earlier one returns."""
+    launchers: list[Declared] = []
+    for text in texts:
+        match = _LAUNCHER.fullmatch(text)
+        if match is None:
+            raise FormulaError(f"this is no launcher: {text!r}")
+        returned, name, parameters = match.groups(default="")
+        handles = {launcher.returns for launcher in launchers if launcher.returns}
+        launchers.append(
+            Declared(
+                name,
+                tuple(
+                    _parameter(parameter, structs, handles)
+                    for parameter in parameters.split(",")
+                    if parameters.strip()
+                ),
+                _returned(name, returned.removeprefix("struct ").strip(), structs),
+            )
+        )
+    return tuple(launchers)
 
 
-def _parameter(text: str, structs: Mapping[str, Struct]) -> Parameter:
+def _returned(name: str, kind: str, structs: Mapping[str, Struct]) -> str:
+    """What a launcher returns a pointer to, which no array holds."""
+    of_arrays = {*structs, *VECTORS, *(text for known in DTYPES.values() for text in known.spellings)}
+    if kind in of_arrays:
+        raise FormulaError(
+            f"{name} returns a {kind}*, which arrays are, too: let it return a pointer to a struct of the "
+            "submission's own, as Plan*, or void*"
+        )
+    return kind
+
+
+def _parameter(text: str, structs: Mapping[str, Struct], handles: Collection[str]) -> Parameter:
     match = _PARAMETER.fullmatch(text)
     if match is None:
         raise FormulaError(f"this is no parameter of a launcher: {text.strip()!r}")
@@ -993,6 +1070,8 @@ def _parameter(text: str, structs: Mapping[str, Struct]) -> Parameter:
     if ctype == "cudaStream_t":
         return StreamParameter(name)
     ctype = ctype.removeprefix("struct ")
+    if pointer and ctype in handles:
+        return HandleParameter(name, ctype)
     if ctype in structs:
         return _of_structs(name, structs[ctype], (Role.INPUT if const else Role.OUTPUT) if pointer else None)
     if not pointer:

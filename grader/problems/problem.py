@@ -130,7 +130,20 @@ class StructParameter:
         )
 
 
-Parameter = ArrayParameter | ScalarParameter | StreamParameter | StructParameter
+@dataclass(frozen=True)
+class HandleParameter:
+    """A pointer that an earlier launcher of the same case has returned, such as to a plan.
+
+    Attributes:
+        name: of the parameter.
+        type: what it points to, which the earlier launcher ``returns``.
+    """
+
+    name: str
+    type: str
+
+
+Parameter = ArrayParameter | ScalarParameter | StreamParameter | StructParameter | HandleParameter
 Scalar = int | bool | float | tuple[int, ...] | tuple[tuple[str, int | bool | float], ...]
 """What is passed by value: a number, integers that the host reads, or a struct's fields, type and number."""
 
@@ -501,13 +514,33 @@ class Problem:
         return frozenset()
 
 
-@dataclass(frozen=True, kw_only=True)
-class KernelProblem(Problem):
-    """A launcher on arrays.
+@dataclass(frozen=True)
+class LauncherCall:
+    """One of the calls that a case makes.
 
     Attributes:
-        entry_point: the ``extern "C"`` function in ``file``.
-        parameters: its parameters in order. The outputs are the arrays with the roles OUTPUT and INOUT.
+        launcher: its name in ``KernelProblem.launchers``; what that lacks is the problem's only launcher.
+        arguments: by parameter: of a scalar the number that it has in this call, of an array the row along
+            its first axis that this call gets instead of all of it.
+    """
+
+    launcher: str
+    arguments: Mapping[str, int | float] = field(default_factory=dict)
+
+
+def called_once(case: Case) -> tuple[LauncherCall, ...]:
+    """One call, of the launcher for the element type of ``case`` where there are several."""
+    return (LauncherCall(case.dtype),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelProblem(Problem):
+    """A launcher on arrays, or several that are called one after the other.
+
+    Attributes:
+        entry_point: the ``extern "C"`` function in ``file``; of several the first.
+        parameters: its parameters in order. The outputs are the arrays with the roles OUTPUT and INOUT. Of
+            several launchers it is all arrays, streams and numbers that the case has for them.
         minimal_bytes: bytes that any implementation must move through device memory for a case.
         unfused: the baseline as a program of generic operations over the named arrays.
         other_ways: programs that compute the same in another way that many take: the diagnosis looks for
@@ -517,7 +550,11 @@ class KernelProblem(Problem):
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
         fused: PyTorch's own way to the outputs, timed for information.
-        by_type: the problem for each element type of its cases; empty where there is only one type.
+        launchers: where there are several: one for each element type of the cases, by its name, or those
+            that ``calls`` names, each as the problem that has its parameters alone.
+        calls: what a case calls, in order. All of it gets the same arrays, and they are compared at the end.
+        returns: what the launcher returns a pointer to, for the ``HandleParameter`` of later ones; "" if it
+            returns nothing.
         space: which inputs it may have; None where nobody has said.
         wide: why its bounds are wider than rounding explains, such as of a mean of random samples; otherwise
             empty. The soundness check then asks for no case that finds numbers of fewer bits.
@@ -532,18 +569,20 @@ class KernelProblem(Problem):
     of_slices: Callable[[Oracle, Case, Inputs, Slices, int, int], Mapping[str, Expectation]] = of_slices
     turning: tuple[str, ...] = ()
     fused: Fused | None = None
-    by_type: Mapping[str, KernelProblem] = field(default_factory=dict)
+    launchers: Mapping[str, KernelProblem] = field(default_factory=dict)
+    calls: Callable[[Case], tuple[LauncherCall, ...]] = called_once
+    returns: str = ""
     space: Space | None = None
     wide: str = ""
 
     @property
     def entry_points(self) -> tuple[str, ...]:
-        """The functions that are asked for: one, or one for each element type."""
-        return tuple(problem.entry_point for problem in self.by_type.values()) or (self.entry_point,)
+        """The functions that are asked for."""
+        return tuple(problem.entry_point for problem in self.launchers.values()) or (self.entry_point,)
 
     def launcher(self, case: Case) -> KernelProblem:
         """The problem for the element type of ``case``."""
-        return self.by_type[case.dtype] if self.by_type else self
+        return self.launchers[case.dtype] if self.launchers and self.calls is called_once else self
 
     def expected_in(
         self, case: Case, inputs: Inputs, slices: Slices, first: int, length: int
@@ -601,7 +640,7 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
             timing_cases=of_dtype(problem.timing_cases),
         )
 
-    return replace(problem, by_type={dtype: of_type(dtype) for dtype in types})
+    return replace(problem, launchers={dtype: of_type(dtype) for dtype in types})
 
 
 def _of_type(space: Space, dtype: str) -> Space:

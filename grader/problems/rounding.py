@@ -19,6 +19,10 @@ operation is off by
 and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a half type rounds to it
 (``bounds.storing``). An operation without an error model is refused by name.
 
+Numbers that a formula computes in Python, of sizes and scalars, are off in the same way (``scalars``), by one
+error for all elements that they go into. Where an operation takes a number that float32 does not hold, as 0.1
+or 1 / math.sqrt(n), that is off by 2 u of it.
+
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for
 one element in 100 000; the factor 12 keeps right programs right even there. Where only one operation of a
@@ -31,6 +35,8 @@ Layer: imports numpy, torch and the bounds.
 from __future__ import annotations
 
 import math
+import random
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +47,7 @@ from grader.problems import bounds
 from grader.problems.aten import Operators, aten
 from grader.problems.explained import FormulaError
 from grader.problems.problem import Candidate, Expectation
+from grader.problems.scalars import SMALL_POWER, in_python, is_rounded
 from grader.problems.threads import torch_threads
 
 if TYPE_CHECKING:
@@ -52,14 +59,12 @@ if TYPE_CHECKING:
 
     from grader.problems.dtypes import Precision
 
-    Programs = Sequence[Callable[[], Mapping[str, Tensor]]]
-    Errors = Callable[[Tensor], Tensor]
+    Programs = Sequence[Callable[["Rounding"], Mapping[str, Tensor]]]
 
 ROW_SAMPLES = 6  # where the elements of a row are taken together
 SAMPLES = 12
 UNIT = bounds.PRECISIONS["float32"].unit
 FLUSHED = bounds.PRECISIONS["float32"].tiny / UNIT  # what an addition of atomicAdd may drop, in u
-SMALL_POWER = 8
 
 RELATIVE = {
     **dict.fromkeys(("add", "sub", "rsub", "mul", "sqrt", "remainder", "frac"), 2.0),
@@ -99,15 +104,32 @@ EXACT = {
 """Operations that choose, move or compare: their results have no error of their own."""
 
 
+_SIZED_BY_NUMBERS = {"arange"}
+"""Operations of which a number says how many results there are."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors in units of their root mean square.
+
+    Attributes:
+        of_array: for each element of a result.
+        of_number: for a number.
+    """
+
+    of_array: Callable[[Tensor], Tensor]
+    of_number: Callable[[], float]
+
+
 class Rounding(Operators):  # type: ignore[no-untyped-call]
     """Runs in float64, whatever floating-point types it is asked for, and adds the errors of arithmetic.
 
     Args:
-        errors: of the elements of a result, in units of their root mean square; without it there are none.
+        errors: of results; without it there are none.
         unit: the unit roundoff of a right program's arithmetic.
 
     Attributes:
-        inexact: how many of the operations that were run make errors.
+        inexact: how many of the operations that were run make errors, and of the numbers that they took.
         ends_inexact: whether the last one did.
     """
 
@@ -137,6 +159,10 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         dtype = kwargs.get("dtype")
         if _is_floating(dtype):
             kwargs = {**kwargs, "dtype": torch.float64}
+        if name not in _SIZED_BY_NUMBERS and any(map(is_rounded, (*args, *kwargs.values()))):
+            self.inexact += 1
+            args = [self._rounded(value) for value in args]
+            kwargs = {key: self._rounded(value) for key, value in kwargs.items()}
         if name == "convert_element_type" and _is_floating(args[1]):
             dtype, args = args[1], (args[0], torch.float64)
         result = func(*args, **kwargs)
@@ -151,10 +177,23 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         size = None if self._errors is None else self._size(name, args, kwargs, result, dtype)
         if size is None or self._errors is None:
             return result
-        rough = self._errors(result).mul_(size).add_(result)
+        rough = self._errors.of_array(result).mul_(size).add_(result)
         if math.isfinite(rough.sum()):  # so is each element, and that of the result
             return rough
         return torch.where(torch.isfinite(result), rough, result)
+
+    def in_python(self, value: float) -> float:
+        """A size or scalar of the formula, whose arithmetic in Python makes errors."""
+        return in_python(value, self._off)
+
+    def _off(self, value: float, units: float) -> float:
+        """A computed number with its error, if float32 does not hold it."""
+        if self._errors is None or not is_rounded(value):
+            return value
+        return value * (1.0 + self._errors.of_number() * units * self._unit)
+
+    def _rounded(self, value: object) -> object:
+        return self._off(value, 2.0) if isinstance(value, float) else value
 
     def _size(
         self,
@@ -324,7 +363,7 @@ def expectations(
     All elements of a row get the same bound, from their errors together: fewer samples are enough.
     """
     exact = program()
-    squares = squared_errors([program], exact, seed, samples)
+    squares = squared_errors([lambda _: program()], exact, seed, samples)
     return {
         name: Expectation((_candidate(value.numpy(), squares[name].numpy()),))
         for name, value in exact.items()
@@ -334,7 +373,11 @@ def expectations(
 def _random_errors(seed: int) -> Errors:
     """Independent ones, uniformly distributed."""
     generator, most = torch.Generator().manual_seed(seed % 2**63), math.sqrt(3)
-    return lambda result: torch.empty_like(result).uniform_(-most, most, generator=generator)
+    numbers = random.Random(seed)
+    return Errors(
+        lambda result: torch.empty_like(result).uniform_(-most, most, generator=generator),
+        lambda: numbers.uniform(-most, most),
+    )
 
 
 def squared_errors(
@@ -345,8 +388,8 @@ def squared_errors(
     for program in programs:
         squares = {name: torch.zeros_like(value) for name, value in exact.items()}
         for sample in range(samples):
-            with Rounding(_random_errors(seed + sample), unit):
-                rough = program()
+            with Rounding(_random_errors(seed + sample), unit) as rounding:
+                rough = program(rounding)
             for name, value in rough.items():
                 squares[name] += (value - exact[name]) ** 2
         means = {name: square / samples for name, square in squares.items()}
@@ -355,14 +398,15 @@ def squared_errors(
 
 
 def steady_errors(
-    program: Callable[[], Mapping[str, Tensor]], exact: Mapping[str, Tensor], unit: float = UNIT
+    program: Callable[[Rounding], Mapping[str, Tensor]], exact: Mapping[str, Tensor], unit: float = UNIT
 ) -> dict[str, Tensor]:
     """The squared errors of a program in which at most one operation makes errors."""
 
     def squares(sign: float) -> tuple[dict[str, Tensor], bool]:
-        with Rounding(lambda result: torch.full_like(result, sign), unit) as counter:
-            rough = program()
-        return {name: (value - exact[name]).square_() for name, value in rough.items()}, counter.ends_inexact
+        errors = Errors(lambda result: torch.full_like(result, sign), lambda: sign)
+        with Rounding(errors, unit) as rounding:
+            rough = program(rounding)
+        return {name: (value - exact[name]).square_() for name, value in rough.items()}, rounding.ends_inexact
 
     above, alike = squares(1.0)
     if alike:

@@ -485,7 +485,7 @@ def _numbers(
         where = cause if diagnosis.certainty is Certainty.PLACED else readable(diagnosis.place)
         fault = f"The numbers are wrong{f': {where}' if where else ''}"
         do = f"{told_apart(cases)} Compute an element of such a case by hand, step by step."
-    seen = _element(case, diagnosis.outputs)
+    seen = _element(case, diagnosis.outputs, readable(diagnosis.evidence))
     fix = Fix(
         fault,
         do,
@@ -589,14 +589,17 @@ def _bad(case: CaseResult, names: Collection[str] = ()) -> OutputResult | None:
     return min(wrong_outputs, key=lambda output: output.name not in names, default=None)
 
 
-def _element(case: CaseResult, names: Collection[str] = ()) -> str:
-    """The worst of the wrong elements that the record holds of such an output, and how many are wrong."""
+def _element(case: CaseResult, names: Collection[str] = (), examples: str = "") -> str:
+    """The worst of the wrong elements that the record holds of such an output, and how many are wrong.
+
+    It holds none of an output of which more than one content is right. Of that a checker gives ``examples``.
+    """
     output = _bad(case, names)
     if output is None:
         return f"in {case.name}"
     counts = f"{output.bad:,} of {output.total:,} wrong"
     if not output.first_bad:
-        return f"{output.name} in {case.name}: {counts}"
+        return f"{examples or output.name} in {case.name}: {counts}"
     worst = _worst(output)
     index = ", ".join(map(str, worst.index))
     expected, actual = number(worst.expected), number(worst.got)

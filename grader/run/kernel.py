@@ -11,7 +11,7 @@ from grader.judge.correctness.arrays import ARRAYS
 from grader.judge.correctness.cases import beside
 from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, Timing, measure
 from grader.languages.language import LauncherError
-from grader.problems.problem import KernelProblem
+from grader.problems.problem import KernelProblem, called_once
 from grader.run import pointers
 from grader.run.kind import ProblemKind
 from grader.run.pointers import Candidate
@@ -45,7 +45,7 @@ class PreparedKernel:
         artefact: that it is in.
         notes: what differs from the assignment's text.
         build: how the artefact was built.
-        missing: why there is no launcher for an element type, by type.
+        missing: why there is none of several launchers, by their names in the problem.
     """
 
     problem: KernelProblem
@@ -58,8 +58,9 @@ class PreparedKernel:
     missing: Mapping[str, str]
 
     def lacks(self, case: Case) -> str:
-        """Why there is no launcher for the element type of ``case``; empty where there is one."""
-        return self.missing.get(case.dtype, "")
+        """Why there is no launcher that ``case`` calls; empty where there is each."""
+        called = (call.launcher for call in self.problem.calls(case))
+        return next((self.missing[launcher] for launcher in called if launcher in self.missing), "")
 
     def open(self, device: Device) -> Session:
         """Start a runner with the artefact."""
@@ -122,21 +123,24 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     contents = material.submission.contents(file)
     launchers: dict[str, Launcher] = {}
     missing: dict[str, str] = {}
-    for dtype, typed, entry_point in zip(
-        problem.by_type or ("",), problem.by_type.values() or (problem,), entries, strict=True
+    for name, launcher, entry_point in zip(
+        problem.launchers or ("",), problem.launchers.values() or (problem,), entries, strict=True
     ):
         if not entry_point.symbol:
-            missing[dtype] = entry_point.note
+            missing[name] = entry_point.note
             continue
-        memory = next(iter(launchers.values())).memory if launchers else material.language.memory
+        if problem.calls is not called_once:  # none of them can be tried alone
+            memory: Memory | None = Memory.DEVICE
+        else:
+            memory = next(iter(launchers.values())).memory if launchers else material.language.memory
         try:
             called = pointers.called(
-                conduct, Candidate(typed, contents, artefact, entry_point.symbol), memory
+                conduct, Candidate(launcher, contents, artefact, entry_point.symbol), memory
             )
         except LauncherError as error:
-            missing[dtype] = str(error)
+            missing[name] = str(error)
             continue
-        launchers[dtype] = called
+        launchers[name] = called
         notes += [entry_point.note, *called.notes]
     if not launchers:
         raise NotJudgedError(next(iter(missing.values())), result)
@@ -154,9 +158,9 @@ def _prepared(
     build: BuildResult,
 ) -> PreparedKernel:
     first, points = next(iter(launchers.values())), entry.in_language(language.name)
-    taken = {dtype: launcher.problem for dtype, launcher in launchers.items()}
+    taken = {name: launcher.problem for name, launcher in launchers.items()}
     return PreparedKernel(
-        problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
+        problem=replace(problem, launchers=taken) if problem.launchers else first.problem,
         entry=points.with_host_pointers() if first.memory is Memory.HOST else points,
         memory=first.memory,
         language=language.called_by(first.problem),

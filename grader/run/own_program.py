@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.devices.device import ArrayArgument, Memory, ScalarArgument, StreamArgument
+from grader.devices.device import ArrayArgument, HandleArgument, Memory, ScalarArgument, StreamArgument
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Role
 from grader.records.mangled import demangled
@@ -282,6 +282,7 @@ def _outputs(problem: KernelProblem, call: Call) -> list[ArrayArgument]:
 
 def _passed(argument: Argument, streams: Mapping[int, str], *, host: bool) -> str:
     """An argument of the call in C++."""
+    assert not isinstance(argument, HandleArgument)  # of several calls, which are not reproduced
     match argument:
         case ArrayArgument(name=name, null=null, dtype=dtype):
             pointer = f"{name}.data()" if host and not null else name

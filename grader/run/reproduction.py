@@ -13,7 +13,7 @@ from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import DTYPES
 from grader.problems.module import ModuleProblem
-from grader.problems.problem import KernelProblem
+from grader.problems.problem import KernelProblem, called_once
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
 from grader.run.grading import GradingRequest, grade
@@ -119,9 +119,12 @@ class _Calls:
 
 
 def is_reproducible(problem: Problem) -> bool:
-    """Whether a program can call what ``problem`` asks for: it is a launcher, and takes no structs."""
+    """Whether a program can call what ``problem`` asks for: one launcher, once, which takes no structs."""
     return (
-        isinstance(problem, KernelProblem) and not isinstance(problem, ModuleProblem) and not problem.structs
+        isinstance(problem, KernelProblem)
+        and not isinstance(problem, ModuleProblem)
+        and not problem.structs
+        and problem.calls is called_once
     )
 
 
@@ -154,8 +157,8 @@ def reproduce(
     defined = assignment.problems.get(problem)
     if defined is None or not is_reproducible(defined):
         raise ReproductionError(
-            f"{problem} asks for no launcher on arrays, so that no program can call it. Grade the case "
-            "alone: grader grade . --problem ID --case NAME"
+            f"{problem} asks for no single call of a launcher on arrays, so that no program can make it. "
+            "Grade the case alone: grader grade . --problem ID --case NAME"
         )
     chosen = next((each for each in defined.cases(seed) if each.name == case), None)
     if chosen is None:

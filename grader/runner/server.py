@@ -229,11 +229,6 @@ class Server:
         memory = self._gpu.memory if self._gpu and header["memory"] == "device" else self._host
         addresses = memory.upload(header["images"], payload)
         pointers = [address + header["guard"] for address in addresses]
-        encoded = self._launchers.argument if self._launchers else argument
-        arguments, queued = (
-            [encoded(kind, value, pointers, streams) for kind, value in header[name]]
-            for name in ("arguments", "queued")
-        )
         if self._launchers:
             self._launchers.use(streams[0])
         if self._gpu:
@@ -245,20 +240,35 @@ class Server:
         staging = Staging(self._runtime, staged, streams[: header["streams"]]) if staged else None
         if staging:
             staging.arrive(self._gpu.delay if self._gpu else lambda _stream: None)
-        function = self._functions[header["entry_point"]]
-        function(*arguments)
+        self._make(header["calls"], pointers, streams)
         # A caller with host pointers reads its arrays when the call returns, without waiting for the device.
         content = memory.content(self._channel.room) if header["memory"] == "host" else None
         if staging:
             staging.leave()
-            if queued:
+            if header["queued"]:
                 for _ in range(QUEUED_CALLS):
-                    function(*queued)
+                    self._make(header["queued"], pointers, streams)
                     staging.order()
         self._runtime.settle()
         if staging:
             staging.finish()
         return {"status": "returned"}, [memory.content(self._channel.room) if content is None else content]
+
+    def _make(self, calls: Sequence[Header], pointers: list[int], streams: list[int]) -> None:
+        """Call functions one after the other; what one returns may be an argument of a later one."""
+        encoded = self._launchers.argument if self._launchers else argument
+        handles: list[Any] = []
+        for call in calls:
+            function = self._functions[call["entry_point"]]
+            if call["returns"] and not self._launchers:
+                function.restype = ctypes.c_void_p
+            returned = function(
+                *(
+                    handles[value] if kind == "handle" else encoded(kind, value, pointers, streams)
+                    for kind, value in call["arguments"]
+                )
+            )
+            handles.append(returned if self._launchers else ctypes.c_void_p(returned))
 
     def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
         answer: tuple[Header, list[Any]] = self._timer.answer(

@@ -56,9 +56,9 @@ class Version:
         """``problem`` under the names of the launchers of this version."""
         types = {
             dtype: replace(launcher, entry_point=f"{launcher.entry_point}_{self.number}")
-            for dtype, launcher in problem.by_type.items()
+            for dtype, launcher in problem.launchers.items()
         }
-        return replace(problem, entry_point=f"{problem.entry_point}_{self.number}", by_type=types)
+        return replace(problem, entry_point=f"{problem.entry_point}_{self.number}", launchers=types)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from grader.judge.timing.program import step
 from grader.languages.cuda.compile import build
 from grader.languages.jobs import BuildError, compile_limits
 from grader.problems.operations import temporaries
-from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
+from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter, called_once
 from grader.soundness.builds import PTX_ONLY
 from grader.soundness.trial import trial
 
@@ -88,7 +88,7 @@ def wrong_programs(
         raise BuildError(f"The unfused baseline of {problem.id} does not compile: {built.log}")
     for number, case in enumerate(cases):
         original = problem.launcher(case)
-        named = replace(original, entry_point=_name(original, number))
+        named = replace(original, entry_point=_name(original, number), launchers={}, calls=called_once)
         opened = partial(machine.checker.open, built.artefact, (named.entry_point,))
         with trial(named, opened, Memory.DEVICE, seconds, {}) as tried:
             shown = tried.run(case, (Schedule.PROGRAM,))

@@ -32,7 +32,7 @@ def test_a_template_declares_the_launchers_as_its_problems_do(name: str) -> None
     assignment = load(str(ASSIGNMENTS / name))
     table = runpy.run_path(str(assignment.template / "launchers.py"))
     kernels = [one for one in assignment.problems.values() if isinstance(one, KernelProblem)]
-    asked = [typed for problem in kernels for typed in problem.by_type.values() or (problem,)]
+    asked = [typed for problem in kernels for typed in problem.launchers.values() or (problem,)]
     assert table["LAUNCHERS"] == {one.entry_point: declared(one) for one in asked}
     assert set(table["SOURCES"]) == {one.file for one in kernels}
 

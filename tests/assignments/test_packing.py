@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from errno import ENOSPC
 from pathlib import Path
 from shutil import copytree, make_archive
 
@@ -10,7 +11,7 @@ import pytest
 from assignments.own_assignment import RIGHT, write
 
 from grader.assignments import marker
-from grader.assignments.assignment import available, load, read
+from grader.assignments.assignment import available, load, packages, read
 from grader.assignments.packing import pack, unpack, version
 from grader.assignments.rules import AssignmentError
 from grader.cli.arguments import FaultError
@@ -77,6 +78,32 @@ def test_students_begin_with_it_and_a_later_version_replaces_it(own: Path, tmp_p
     (own / "problems" / "sizes.py").write_text("SIZES = (1, 127)\n")
     pack(read(own), package)
     assert version(unpack(package)) == version(load("own")) != version(named)
+
+
+def test_a_version_that_cannot_be_kept_leaves_the_earlier_one(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, earlier = tmp_path / "own.zip", read(own).sha256
+    pack(read(own), package)
+    unpack(package)
+    (own / "problems" / "sizes.py").write_text("SIZES = (1, 127)\n")
+    pack(read(own), package)
+    moved = Path.rename
+
+    def full(path: Path, target: Path) -> Path:
+        if (path / "own" / "assignment.toml").exists() and (
+            path / "own/problems/sizes.py"
+        ).stat().st_size < 20:
+            raise OSError(ENOSPC, "No space left on device")
+        return moved(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", full)
+        with pytest.raises(OSError, match="No space left"):
+            unpack(package)
+    assert load("own").sha256 == earlier
+    assert unpack(package).sha256 == read(own).sha256 != earlier
+    assert [path.name for path in packages().iterdir()] == ["own"]
 
 
 @pytest.mark.usefixtures("ptx_only")

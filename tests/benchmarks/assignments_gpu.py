@@ -55,7 +55,7 @@ FAULTS = (ImportError, AttributeError, TypeError, ValueError, RuntimeError)
 def problems() -> dict[str, KernelProblem]:
     """Those with kernels of both assignments, for bfloat16."""
     known = [problem for name in NAMES for problem in load(str(ASSIGNMENTS / name)).problems.values()]
-    return {one.id: one.by_type["bfloat16"] for one in known if isinstance(one, KernelProblem)}
+    return {one.id: one.launchers["bfloat16"] for one in known if isinstance(one, KernelProblem)}
 
 
 def reference(name: str) -> dict[str, str]:

@@ -154,7 +154,7 @@ def rival(call: Call, share: float) -> Step:
     """``call`` itself as an operation of the baseline, on ``share`` of its rows."""
     names = [argument.name for argument in call.arguments]
     arguments = []
-    for name, (kind, value) in zip(names, request(call)["arguments"], strict=True):
+    for name, (kind, value) in zip(names, request(call)["calls"][0]["arguments"], strict=True):
         if kind == "stream":
             arguments.append((kind, 0))
         elif name in ROWS:

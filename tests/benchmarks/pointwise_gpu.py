@@ -91,7 +91,7 @@ def on_host(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 def exactness(lab: bench.Lab, problem: KernelProblem) -> Iterator[str]:
     """The cases in which PyTorch, or the reference, computes something that the oracle does not accept."""
-    ours = {dtype: reference(lab, typed) for dtype, typed in problem.by_type.items()}
+    ours = {dtype: reference(lab, typed) for dtype, typed in problem.launchers.items()}
     for case in problem.cases(1):
         given = problem.inputs(case)
         (right,) = problem.oracle(case, given).values()
@@ -158,7 +158,7 @@ def main() -> None:
     for problem in problems:
         wrong += exactness(lab, problem)
         print(f"{problem.id}: {len(wrong)} cases differ", flush=True)
-        for dtype in problem.by_type:
+        for dtype in problem.launchers:
             for operands in LAYOUTS:
                 if time.monotonic() > end:
                     break

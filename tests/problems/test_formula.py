@@ -370,6 +370,18 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
         ),
         ({"sizes": {"n": Range(1, 9, at_most="m")}}, "n is at most m, which is no size: there are n"),
         ({"sizes": {"n": Range(1, 9, at_most="n")}}, "each size is at most another one"),
+        (
+            {"sizes": {"n": Range(1, 9), "k": Range(1, 9, at_most="n")}, "timing": ({"n": 4, "k": 8},)},
+            "timing has k = 8 with n = 4, and k is at most n: lower k, or raise n",
+        ),
+        (
+            {
+                "sizes": {"n": Range(1, 9), "k": Range(1, 9, at_most="n")},
+                "cases": [("odd", {"n": 4, "k": 5}, "normal")],
+            },
+            "cases has k = 5 with n = 4",
+        ),
+        ({"timing": ({"m": 4},)}, "timing has m; the sizes are n"),
         ({"formula": None}, "there is neither a formula nor a check"),
         ({"outputs": lambda n: {"z": (n,)}}, "outputs has z, which is no array that the launcher writes"),
         (

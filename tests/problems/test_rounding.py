@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from torch.nn import functional
 from grader.assignments.modules import load_module
 from grader.problems.contents import SUBNORMAL, real
 from grader.problems.formula import Range, problem
-from grader.problems.rounding import expectations
+from grader.problems.rounding import Rounding, expectations
+from grader.problems.scalars import in_python
 
 decoder = load_module(ASSIGNMENT.modules[0], "decoder")
 MARGIN = 0.75  # of the allowed error: what a right implementation may use
@@ -109,3 +112,81 @@ def test_a_sum_by_atomics_that_take_subnormal_numbers_for_zero_is_right() -> Non
         parts = inputs.wide("x")
         kept = parts[np.abs(parts) >= 2.0**-126].sum()  # as atomicAdd in global memory adds them
         assert np.abs(kept - candidate.expected) <= candidate.allowed
+
+
+SCALARS = {
+    "a literal": (
+        0.1,
+        lambda x: torch.where(x > 0.1, x - 0.1, 0.0),
+        lambda kind, x, *_: np.where(x > kind(0.1), x - kind(0.1), kind(0)),
+    ),
+    "a quotient": (0.1 / 4099, lambda x, n: x - 0.1 / n, lambda kind, x, _a, _b, n: x - kind(0.1) / kind(n)),
+    "a product near one": (
+        0.1,
+        lambda x, a, b: (1 - a * b) * x,
+        lambda kind, x, a, b, _n: (kind(1) - a * b) * x,
+    ),
+    "a power near one": (
+        0.1,
+        lambda x, a: x / (1 - a**3),
+        lambda kind, x, a, *_: x / (kind(1) - a * a * a),
+    ),
+    "a root": (
+        1 / math.sqrt(4099),
+        lambda x, n: x - 1 / math.sqrt(n),
+        lambda kind, x, _a, _b, n: x - kind(1) / np.sqrt(kind(n)),
+    ),
+    "a constant of an exact operation": (
+        0.1,
+        lambda x: x - x.clamp(max=0.1),
+        lambda kind, x, *_: x - np.minimum(x, kind(0.1)),
+    ),
+}
+"""What x is near to, formulas that compute with numbers in Python, and the same with numbers of a type."""
+
+
+def share_of_scalars(name: str, kind: type[np.floating[Any]]) -> float:
+    """How much of the allowed error a program uses that computes with numbers of this type."""
+    near, formula, right = SCALARS[name]
+    asked = problem(
+        id="scaled",
+        file="scaled.cu",
+        launcher="launch_scaled(float* y, const float* x, float a, float b, int n, cudaStream_t stream)",
+        formula=formula,
+        inputs=lambda n: {"x": real(n), "a": 0.9973, "b": 1.0021},
+        sizes={"n": Range(1, 1 << 16)},
+    )
+    case = asked.space.case("exact", {"n": 4099}, "normal", 5)
+    inputs = asked.inputs(case)
+    x = inputs.arrays["x"]
+    x[:] = near * (1 + np.linspace(-1e-4, 1e-4, 4099))
+    (expectation,) = asked.oracle(case, inputs).values()
+    (one,) = expectation.candidates
+    y = right(kind, x, kind(inputs.scalars["a"]), kind(inputs.scalars["b"]), kind(4099))
+    return float(np.max(np.abs(y.astype(np.float64) - one.expected) / one.allowed))
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_numbers_of_a_formula_may_be_computed_in_float32(name: str) -> None:
+    assert share_of_scalars(name, np.float32) < MARGIN
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_numbers_of_a_formula_may_not_be_computed_in_half_precision(name: str) -> None:
+    assert share_of_scalars(name, np.float16) > 10
+
+
+def test_numbers_that_float32_holds_make_no_error() -> None:
+    with Rounding(None) as counter:
+        torch.ones(4, dtype=torch.float64).clamp(min=2.5)
+    assert counter.inexact == 0
+
+
+def test_numbers_of_a_formula_are_those_of_python() -> None:
+    n, a = in_python(12, lambda value, _: value), in_python(1.5, lambda value, _: value)
+    assert (n // 5, n % 5, pow(n, 2, 7), 2**n, -n, n * n - 1) == (2, 2, 4, 4096, -12, 143)
+    assert (a / n, n / a, 1 - a**2, abs(-a), n**-1, a + True) == (0.125, 8.0, -1.25, 1.5, 1 / 12, 2.5)
+    assert torch.zeros(n, 2).shape == (12, 2)
+    assert len(range(n)) == 12
+    with pytest.raises(TypeError):
+        a + "1"

@@ -41,8 +41,8 @@ def test_any_sizes_and_distribution_become_a_judged_case(name: str) -> None:
 
 def test_a_problem_for_one_type_has_the_distributions_of_that_type() -> None:
     problem = PROBLEMS["rmsnorm/rmsnorm_forward"]
-    assert {one.partition(", ")[0] for one in space_of(problem).distributions} == set(problem.by_type)
-    for dtype, typed in problem.by_type.items():
+    assert {one.partition(", ")[0] for one in space_of(problem).distributions} == set(problem.launchers)
+    for dtype, typed in problem.launchers.items():
         assert {one.partition(", ")[0] for one in space_of(typed).distributions} == {dtype}
 
 

@@ -237,6 +237,22 @@ def test_a_question_of_the_diagnosis_is_what_to_do() -> None:
     assert fix.do == "Is the sum that it is divided by wrong?"
 
 
+def test_the_examples_of_an_assignments_checker_are_shown() -> None:
+    content = samples.raced(checks=[])
+    case = content["correctness"]["cases"][0]
+    case["outputs"] = [{**case["outputs"][0], "name": "parent", "bad": 2, "total": 9, "first_bad": []}]
+    case["diagnoses"] = [
+        {
+            "kind": "no edge",
+            "cause": "no edge leads from there",
+            "certainty": "stated",
+            "evidence": "parent[3] is 8, parent[5] is 0",
+        }
+    ]
+    (fix,) = fixes(result(content))
+    assert fix.example == f"parent[3] is 8, parent[5] is 0 in {case['name']}: 2 of 9 wrong"
+
+
 def test_both_lines_of_a_race_are_said_once_in_their_order_also_from_an_old_record() -> None:
     race = samples.two_accesses()
     other = {**race, "kind": "race_warp", "line": 14, "places": race["places"][::-1]}

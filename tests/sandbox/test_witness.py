@@ -47,12 +47,11 @@ STUCK = (
 
 CALL = {
     "operation": "call",
-    "entry_point": "launch_attn_softmax",
+    "calls": [{"entry_point": "launch_attn_softmax", "arguments": [], "returns": False}],
     "memory": "host",
     "streams": 0,
     "images": [],
     "guard": 0,
-    "arguments": [],
     "queued": [],
     "staged": [],
 }

@@ -211,8 +211,8 @@ def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
     call = Case("", "", shape, "usual" if case.sizes.get("start") else "no initial state", 0, dtype="float32")
     steps = case.sizes.get("steps", 1)
     return (
-        (rglru_forward.PROBLEM.by_type["float32"], call, steps),
-        (rglru_backward.PROBLEM.by_type["float32"], call, 2 if case.function == "recurrence" else steps),
+        (rglru_forward.PROBLEM.launchers["float32"], call, steps),
+        (rglru_backward.PROBLEM.launchers["float32"], call, 2 if case.function == "recurrence" else steps),
     )
 
 

@@ -130,8 +130,8 @@ def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
     call = Case("", "", shape, "normal", 0, dtype=case.dtype)
     taken = case.function == "taken over"
     return (
-        (rmsnorm_forward.PROBLEM.by_type[case.dtype], call, 2 if taken else 1),
-        (rmsnorm_backward.PROBLEM.by_type[case.dtype], call, 1 if taken else 2),
+        (rmsnorm_forward.PROBLEM.launchers[case.dtype], call, 2 if taken else 1),
+        (rmsnorm_backward.PROBLEM.launchers[case.dtype], call, 1 if taken else 2),
     )
 
 

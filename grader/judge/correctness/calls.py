@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,9 +11,11 @@ import numpy as np
 from grader.devices.device import (
     ArrayArgument,
     Call,
+    HandleArgument,
     Memory,
     ScalarArgument,
     Schedule,
+    Step,
     StreamArgument,
     Watched,
 )
@@ -19,11 +23,13 @@ from grader.problems import written
 from grader.problems.problem import (
     STRUCT,
     ArrayParameter,
+    HandleParameter,
     KernelProblem,
     ModelProblem,
     Role,
     ScalarParameter,
     StructParameter,
+    called_once,
 )
 
 if TYPE_CHECKING:
@@ -66,9 +72,71 @@ def case_call(
         return Call(case.function, shown, seconds, memory, schedule, needs=needs, launches=launches)
     assert isinstance(problem, KernelProblem)
     launcher = problem.launcher(case)
-    in_order = arguments(launcher, case, inputs)
     queued = {**case.queued, **_changed(launcher, case, inputs)} if case.queued else {}
-    return Call(launcher.entry_point, in_order, seconds, memory, schedule, case.staged, queued)
+    in_order = arguments(launcher, case, inputs)
+    steps: tuple[Step, ...] = ()
+    if problem.calls is not called_once:
+        in_order, steps = _by_row(problem, case, in_order), _steps(problem, case, inputs)
+    return Call(launcher.entry_point, in_order, seconds, memory, schedule, case.staged, queued, several=steps)
+
+
+def _steps(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Step, ...]:
+    """The calls of launchers that ``case`` makes, one after the other."""
+    steps: list[Step] = []
+    whole = {argument.name: argument for argument in arguments(problem, case, inputs)}
+    returned: dict[str, int] = {}  # the last step that returned a pointer to that type
+    for call in problem.calls(case):
+        launcher = problem.launchers.get(call.launcher, problem)
+        in_order: list[Argument] = []
+        for parameter in launcher.parameters:
+            number = call.arguments.get(parameter.name)
+            if isinstance(parameter, HandleParameter):
+                in_order.append(HandleArgument(parameter.name, returned[parameter.type]))
+            elif isinstance(parameter, ScalarParameter):
+                value = inputs.scalars[parameter.name] if number is None else number
+                in_order.append(ScalarArgument(parameter.name, parameter.ctype, value))
+            elif number is None:
+                in_order.append(whole[parameter.name])
+            else:
+                array = whole[parameter.name]
+                assert isinstance(array, ArrayArgument)
+                in_order.append(_row(array, int(number)))
+        if launcher.returns:
+            returned[launcher.returns] = len(steps)
+        steps.append(Step(launcher.entry_point, tuple(in_order), bool(launcher.returns)))
+    return tuple(steps)
+
+
+def _by_row(problem: Problem, case: Case, in_order: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """The arguments, with the rows of those arrays instead of which each call gets a row."""
+    names = _in_rows(problem, case)
+    return tuple(
+        part
+        for argument in in_order
+        for part in (
+            [_row(argument, row) for row in range(argument.shape[0])]
+            if isinstance(argument, ArrayArgument) and argument.name in names
+            else [argument]
+        )
+    )
+
+
+def _row(array: ArrayArgument, row: int) -> ArrayArgument:
+    """A row of an array, which has memory of its own."""
+    data = None if array.data is None else np.ascontiguousarray(array.data[row])
+    return replace(array, name=_name_of_row(array.name, row), shape=array.shape[1:], data=data)
+
+
+def _name_of_row(array: str, row: int) -> str:
+    return f"{array}[{row}]"
+
+
+def _in_rows(problem: Problem, case: Case) -> frozenset[str]:
+    """The arrays of which each call of a launcher gets a row."""
+    if not isinstance(problem, KernelProblem):
+        return frozenset()
+    arrays = {array.name for array in problem.arrays}
+    return frozenset(name for call in problem.calls(case) for name in call.arguments if name in arrays)
 
 
 def _changed(launcher: KernelProblem, case: Case, inputs: Inputs) -> dict[str, Scalar]:
@@ -136,9 +204,15 @@ def by_field(
 ) -> dict[str, NDArray[np.generic]]:
     """``arrays`` that came back from a call of ``case``, with the fields of structs instead of these.
 
-    Each has at least one axis.
+    Rows that were arrays of their own are together again. Each has at least one axis.
     """
     fields = dict(arrays)
+    for name in _in_rows(problem, case):
+        rows = itertools.takewhile(
+            fields.__contains__, (_name_of_row(name, row) for row in itertools.count())
+        )
+        if parts := [fields.pop(row) for row in rows]:
+            fields[name] = np.stack(parts)
     for parameter in _structs(problem, case):
         if parameter.name in fields:
             unpacked = parameter.struct.unpacked(fields.pop(parameter.name))
@@ -164,6 +238,10 @@ def watched(
             begin = _number(index[:axes], array.shape[:axes]) * parameter.struct.bytes + field.offset
             inside = _number(index[axes:], field.shape) * array.itemsize
             return Watched(parameter.name, begin + inside, array.itemsize)
+    if name in _in_rows(problem, case):
+        row, *inside_row = index
+        begin = _number(tuple(inside_row), array.shape[1:]) * array.itemsize
+        return Watched(_name_of_row(name, row), begin, array.itemsize)
     return Watched(name, _number(index, array.shape) * array.itemsize, array.itemsize)
 
 

@@ -19,7 +19,14 @@ from grader.devices.device import Memory
 from grader.languages.cuda.source import aliases, functions, resolved
 from grader.languages.language import Launcher, LauncherError
 from grader.problems.dtypes import DTYPES
-from grader.problems.problem import ArrayParameter, Role, ScalarParameter, StreamParameter, StructParameter
+from grader.problems.problem import (
+    ArrayParameter,
+    HandleParameter,
+    Role,
+    ScalarParameter,
+    StreamParameter,
+    StructParameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,10 +105,14 @@ def _adapted(
                 contradictions += unlike
                 continue
             parameters = tuple(_as_taken(*pair) for pair in zip(order, taken, strict=True))
-            streams = [parameter for parameter in order if isinstance(parameter, StreamParameter)]
-            if memory is Memory.DEVICE and not streams:
+            if memory is Memory.DEVICE and _has_stream(problem.parameters) and not _has_stream(order):
                 raise LauncherError(
                     f"{function.name} ({line}) takes no stream: work must go to the stream that it is given."
+                )
+            if problem.returns and function.returns_nothing:
+                raise LauncherError(
+                    f"{function.name} ({line}) returns nothing, the assignment's a {problem.returns}*: later "
+                    "calls are given what it returns."
                 )
             return replace(problem, parameters=parameters), tuple(_differences(problem, function, order))
     why = f" {contradictions[0]}." if contradictions else ""
@@ -156,10 +167,12 @@ def _by_position(problem: KernelProblem, memory: Memory) -> Iterator[list[Proble
     for count in range(len(spare) + 1):
         for gone in combinations(spare, count):
             remaining = [parameter for parameter in problem.parameters if parameter not in gone]
-            if memory is Memory.HOST or any(
-                isinstance(parameter, StreamParameter) for parameter in remaining
-            ):
+            if memory is Memory.HOST or _has_stream(remaining) or not _has_stream(problem.parameters):
                 yield remaining
+
+
+def _has_stream(parameters: Iterable[ProblemParameter]) -> bool:
+    return any(isinstance(parameter, StreamParameter) for parameter in parameters)
 
 
 def _may_lack(parameter: ProblemParameter) -> bool:
@@ -185,6 +198,8 @@ def _fits(expected: ProblemParameter, kind: str) -> bool:
     if isinstance(expected, StructParameter):
         name = expected.struct.name
         return kind == (f"struct {name}" if expected.role is None else f"{name}*")
+    if isinstance(expected, HandleParameter):
+        return kind.endswith("*")
     if isinstance(expected, ArrayParameter):
         spellings = {"void", expected.spelling, *DTYPES[expected.dtype].spellings}
         return kind.removesuffix("*") in spellings and kind.endswith("*")
@@ -229,6 +244,8 @@ def _declared(parameters: Iterable[ProblemParameter]) -> str:
             return f"{const}{parameter.struct.name}{'*' if parameter.role else ''} {parameter.name}"
         if isinstance(parameter, ScalarParameter):
             return f"{_HOST_ARRAY if parameter.ctype == _LONGS else parameter.ctype} {parameter.name}"
+        if isinstance(parameter, HandleParameter):
+            return f"{parameter.type}* {parameter.name}"
         return f"cudaStream_t {parameter.name}"
 
     return ", ".join(map(text, parameters))

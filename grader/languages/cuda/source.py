@@ -76,6 +76,7 @@ class Function:
         first: the line of ``begin``, counted from 1.
         last: the line of the closing brace.
         words: every identifier in it.
+        returns_nothing: whether its result is ``void``.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Function:
     first: int
     last: int
     words: frozenset[str]
+    returns_nothing: bool = False
 
 
 def functions(text: str) -> tuple[Function, ...]:
@@ -317,7 +319,13 @@ def _function(code: str, first: Node, definition: Node) -> Function | None:
         first=first.start_point.row + 1,
         last=definition.end_point.row + 1,
         words=frozenset(re.findall(r"[^\W\d]\w*", code[first.start_byte : definition.end_byte])),
+        returns_nothing=next(_declarators(definition)).type == "function_declarator"
+        and _is_void(code, definition.child_by_field_name("type")),
     )
+
+
+def _is_void(code: str, kind: Node | None) -> bool:
+    return kind is not None and code[kind.start_byte : kind.end_byte] == "void"
 
 
 def _declarators(node: Node) -> Iterator[Node]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from grader.devices.device import Memory
 from grader.languages.language import EntryPoint, Launcher, LauncherError
 from grader.problems.module import ModuleProblem
-from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
+from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter, called_once
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -40,16 +40,19 @@ class Function:
 def translated(problem: KernelProblem) -> KernelProblem:
     """``problem`` for a file of its name with ``.py``, with one function of the problem's own name.
 
-    A module problem says both itself.
+    Launchers that are called one after the other keep their names. A module problem says both itself.
     """
     if isinstance(problem, ModuleProblem):
         return problem
     name = PurePath(problem.file).with_suffix(".py").name
+    if problem.calls is not called_once:
+        launchers = {key: replace(launcher, file=name) for key, launcher in problem.launchers.items()}
+        return replace(problem, file=name, launchers=launchers)
     return replace(
         problem,
         file=name,
         entry_point=problem.id,
-        by_type={dtype: translated(typed) for dtype, typed in problem.by_type.items()},
+        launchers={dtype: translated(typed) for dtype, typed in problem.launchers.items()},
     )
 
 

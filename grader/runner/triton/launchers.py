@@ -64,7 +64,7 @@ class Launchers:
         if b"triton" in Path(path).read_bytes():  # to import it takes a second
             importlib.import_module("grader.runner.triton.judged").begin(self._runtime, self._arrays, ask)
 
-    def functions(self, names: Sequence[str]) -> Mapping[str, Callable[..., None]]:
+    def functions(self, names: Sequence[str]) -> Mapping[str, Callable[..., object]]:
         """The functions of these names.
 
         Raises:
@@ -105,7 +105,7 @@ class Launchers:
         """Texts about all that captured calls do but launching kernels that the judge has built."""
         return sorted({words for graph in graphs for words in self._runtime.strangers(graph)})
 
-    def _call(self, function: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
+    def _call(self, function: Callable[..., object], *arguments: Any) -> object:  # noqa: ANN401
         try:
             with self._arrays:
                 returned = self._form.call(function, arguments)
@@ -117,6 +117,7 @@ class Launchers:
                 self._arrays.take(name, value, output)
         except NotReturnedError as error:
             raise RaisedError(f"{self._place(function)} {error}") from error
+        return returned
 
     def _place(self, function: Any) -> str:  # noqa: ANN401
         """The line of a function in the file, and its name."""

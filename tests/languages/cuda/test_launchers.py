@@ -202,7 +202,7 @@ def test_a_scalar_has_the_type_that_arithmetic_is_done_in() -> None:
     problem = several_types(replace(FORWARD, parameters=(ScalarParameter("alpha", ANY_TYPE),)), types)
     assert {
         dtype: [one.ctype for one in typed.parameters if isinstance(one, ScalarParameter)]
-        for dtype, typed in problem.by_type.items()
+        for dtype, typed in problem.launchers.items()
     } == {dtype: [ctype] for dtype, ctype in types.items()}
 
 
