@@ -104,6 +104,7 @@ class Judge:
         self._kept = tempfile.TemporaryDirectory(prefix=leftovers.prefix())
         processors = len(os.sched_getaffinity(0))
         self._crew = Crew([Station(kept=Path(self._kept.name))] * (jobs or processors), command)
+        self._pool = ThreadPoolExecutor(len(self._crew))
         try:
             kind = self._look()
         except BaseException:
@@ -111,7 +112,6 @@ class Judge:
             raise
         if kind == "gpu" and jobs is None:
             self._crew.reduced(workers_per_gpu(processors, 1))
-        self._pool = ThreadPoolExecutor(len(self._crew))
 
     def judge(self, candidate: Path | str) -> Judgement:
         """The judgement on a file, or on the folder or archive of a submission.
@@ -163,8 +163,7 @@ class Judge:
     def close(self) -> None:
         """End the processes, also in the middle of a judgement."""
         self._crew.stop()
-        if hasattr(self, "_pool"):
-            self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)
         self._kept.cleanup()
 
     def __enter__(self) -> Self:
