@@ -393,24 +393,29 @@ class _Grid:
 
     def _grown(self, chosen: Sizes) -> dict[str, int]:
         """The ``chosen`` sizes, and the others after random ones of them have grown by octaves in turn."""
-        sizes = {**self._space.least, **chosen}
+        sizes, most = {**self._space.least, **chosen}, min(MIDDLE, self._budget.contents)
         growing = [name for name in sizes if name not in chosen]
         while growing:
             name = self._shuffled(growing)[0]
             larger = dict(sizes)
             for number in [above for above in self._corners.octaves[name] if above > octave(sizes[name])][:1]:
                 larger[name] = self._value(name, number)
-            if larger != sizes and self._corners.elements(larger) <= MIDDLE:
+            fits = larger[name] <= larger.get(self._space.ranges[name].at_most, larger[name])
+            if larger != sizes and fits and self._corners.elements(larger) <= most:
                 sizes = larger
             else:
                 growing.remove(name)
         return sizes
 
     def _multiples(self, sizes: Sizes, kept: Collection[str]) -> dict[str, int]:
-        """``sizes``, each lowered to a multiple of the next smaller one; those ``kept`` stay as they are."""
+        """``sizes``, each lowered to a multiple of the next smaller one.
+
+        Those ``kept`` stay as they are, and those that may not be larger than another one.
+        """
         lowered = dict(sizes)
         smaller = 1
-        for name in sorted(sizes.keys() - kept, key=lambda name: sizes[name]):
+        free = [name for name in sizes if name not in kept and not self._space.ranges[name].at_most]
+        for name in sorted(free, key=lambda name: sizes[name]):
             multiple = sizes[name] // smaller * smaller
             if multiple in self._space.ranges[name]:
                 lowered[name] = multiple
