@@ -89,6 +89,43 @@ __device__ void add_up_warps(int* out, bool counts_first) {
 }
 extern "C" __global__ void warps_add_first(unsigned*, int*, int* out, int) { add_up_warps(out, false); }
 extern "C" __global__ void warps_count_first(unsigned*, int*, int* out, int) { add_up_warps(out, true); }
+// Blocks keep the best of pairs whose numbers are equal, under a lock. Others look at a pair without the lock, and take
+// what they see where its version is the same before and behind; the last look needs a fence in front of it.
+struct Pair { unsigned lock, version; int first, second; };
+__device__ void keep(volatile Pair* pair, int number) {
+  while (atomicCAS((unsigned*)&pair->lock, 0u, 1u) != 0u) {}
+  __threadfence();
+  const unsigned version = pair->version;
+  pair->version = version + 1;
+  __threadfence();
+  pair->first = number;
+  __threadfence();
+  pair->second = number;
+  __threadfence();
+  pair->version = version + 2;
+  __threadfence();
+  atomicExch((unsigned*)&pair->lock, 0u);
+}
+__device__ bool torn(volatile Pair* pair, bool fenced) {
+  const unsigned before = pair->version;
+  __threadfence();
+  const int first = pair->first;
+  __threadfence();
+  const int second = pair->second;
+  if (fenced) __threadfence();
+  const unsigned behind = pair->version;
+  return before == behind && before % 2 == 0 && first != second;
+}
+__device__ void look_and_keep(Pair* pair, int* out, int number, bool fenced) {
+  if (torn(pair, fenced)) atomicAdd(out, 1);
+  keep(pair, number);
+}
+extern "C" __global__ void look_with_fence(Pair* pair, int*, int* out, int) {
+  look_and_keep(pair, out, blockIdx.x + 1, true);
+}
+extern "C" __global__ void look_without_fence(Pair* pair, int*, int* out, int) {
+  look_and_keep(pair, out, blockIdx.x + 1, false);
+}
 extern "C" __global__ void right(Barrier* barrier, int steps) {
   for (int step = 0; step < steps; ++step) meet(barrier, false);
 }
@@ -165,3 +202,13 @@ def test_who_counts_himself_first_leaves_shares_out_in_the_reversed_order(librar
     in_order, in_reverse = (Options(order=order, threads=1) for order in (Order.PROGRAM, Order.REVERSED))
     assert sums_of_items(library, f"{of}_count_first", in_order, *SHAPES[of])[0] == sum(range(BLOCKS + 1))
     assert sums_of_items(library, f"{of}_count_first", in_reverse, *SHAPES[of])[0] < sum(range(BLOCKS + 1))
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+def test_a_pair_that_is_looked_at_with_fences_is_whole(library: Path, options: Options) -> None:
+    assert sums_of_items(library, "look_with_fence", options, blocks=64, threads=1)[0] == 0
+
+
+def test_a_pair_may_be_torn_where_no_fence_is_ahead_of_the_second_look(library: Path) -> None:
+    reversed_order = Options(order=Order.REVERSED, threads=1)
+    assert sums_of_items(library, "look_without_fence", reversed_order, blocks=64, threads=1)[0] > 0

@@ -32,6 +32,23 @@ extern "C" __global__ void maximum(int* words, int* out) {
   atomicMax(&words[0], blockIdx.x * 5 % gridDim.x + 1);
   hand_over(words, out);
 }
+extern "C" __global__ void exchange(int* words, int* out) {
+  atomicExch(&words[blockIdx.x + 2], blockIdx.x + 1);
+  if (atomicAdd(&words[1], 1) == gridDim.x - 1)
+    for (int block = 0; block < gridDim.x; ++block) atomicAdd(out, atomicExch(&words[block + 2], 0));
+}
+extern "C" __global__ void exchange_with_fence(int* words, int* out) {
+  atomicExch(&words[blockIdx.x + 2], blockIdx.x + 1);
+  __threadfence();
+  if (atomicAdd(&words[1], 1) == gridDim.x - 1)
+    for (int block = 0; block < gridDim.x; ++block) atomicAdd(out, atomicExch(&words[block + 2], 0));
+}
+// A lock that is released without a fence in front of it, around atomics alone.
+extern "C" __global__ void lock_of_atomics(int* words, int* out) {
+  while (atomicExch(&words[1], 1) != 0) {}
+  atomicAdd(out, blockIdx.x + 1);
+  atomicExch(&words[1], 0);
+}
 extern "C" __global__ void with_fence(int* words, int* out) {
   atomicAdd(&words[0], blockIdx.x + 1);
   __threadfence();
@@ -123,7 +140,14 @@ IN_BLOCKS = {
     "waits_for_lanes": (64, 32),
 }
 SUM = sum(range(BLOCKS + 1))
-RIGHT = {"with_fence": 1, "fence_of_the_first": 32, "looks_itself": 32, "waits": 1}
+RIGHT = {
+    "with_fence": 1,
+    "exchange_with_fence": 1,
+    "lock_of_atomics": 1,
+    "fence_of_the_first": 32,
+    "looks_itself": 32,
+    "waits": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +175,8 @@ def test_what_a_fence_or_the_block_itself_orders_is_right(
 
 
 @pytest.mark.parametrize(
-    ("kernel", "right"), [("without_fence", SUM), ("fence_of_block", SUM), ("maximum", BLOCKS)]
+    ("kernel", "right"),
+    [("without_fence", SUM), ("fence_of_block", SUM), ("maximum", BLOCKS), ("exchange", SUM)],
 )
 def test_what_nothing_orders_is_missing_in_the_reversed_order(library: Path, kernel: str, right: int) -> None:
     assert result(library, kernel, Options(threads=1)) == right

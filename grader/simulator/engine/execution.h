@@ -97,7 +97,7 @@ struct Block {
   std::uint32_t look_site = 0;        // where
   std::unordered_map<Address, std::uint32_t> looks;  // when it last read something strong from there
   std::uint32_t stepped_back = 0;  // warps that have let others go on, a bit each
-  std::uint32_t informed = 0,
+  std::uint32_t offers = 0,
                 interruptions = 0;  // what it has told others while it could be interrupted; how often it was
 };
 

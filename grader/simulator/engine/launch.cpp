@@ -314,7 +314,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->looked = 0;
   block->looking = false;
   block->looks.clear();
-  block->informed = block->interruptions = block->stepped_back = 0;
+  block->offers = block->interruptions = block->stepped_back = 0;
   std::memset(block->shared, 0xff, launch.shared_size);
   std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;

@@ -79,7 +79,9 @@ struct alignas(64) Instruction {
   bool may_spin : 1 = false;  // of these, what a loop that waits for another thread would use
   bool waits : 1 = false;  // of these, what asks an mbarrier, and would rather sleep
   bool publishes : 1 = false;  // a store to global memory that other threads may wait for
-  bool informs : 1 = false;  // this, and an atomic that may change global memory
+  // Behind which others may run in the reversed order: this, an atomic that may change global memory, and a strong look
+  // at it.
+  bool lets_others_run : 1 = false;
   bool polls : 1 = false;  // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
   // Of memory accesses and fences, by "Memory Consistency Model" of the PTX ISA:
   bool strong : 1 = false;  // relaxed, acquire, release, volatile or atomic

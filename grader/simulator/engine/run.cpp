@@ -175,7 +175,7 @@ class Runner {
               left_ = 0;
               return;
             }
-            if (i.informs && worker_.interrupts && interrupted()) [[unlikely]] {
+            if (i.lets_others_run && worker_.interrupts && interrupted()) [[unlikely]] {
               account(start, pc + 1, mask);
               save(number, pc + 1, mask);
               worker_.paused = true;
@@ -274,10 +274,10 @@ class Runner {
     return true;
   }
 
-  // At about every second place, so that others run between two things that the block tells them.
+  // At about every second place, so that others run between two things that the block tells them or sees of them.
   bool interrupted() {
     Block& block = *w_.block;
-    const std::uint64_t place = block.number << 32 | block.informed++;
+    const std::uint64_t place = block.number << 32 | block.offers++;
     if (block.interruptions >= most_interruptions || place * 0x9e3779b97f4a7c15u >> 63) return false;
     ++block.interruptions;
     return true;

@@ -110,7 +110,8 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   if (i.only_volatile) volatiles.push_back({i.site, static_cast<std::uint32_t>(count), kind[0] == 'l'});
   i.is_volatile = i.only_volatile || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
   i.may_spin = i.is_volatile && kind[0] == 'l';
-  i.publishes = i.informs = i.is_volatile && kind[0] == 's' && (space == Space::global || space == Space::generic);
+  i.lets_others_run = i.is_volatile && (space == Space::global || space == Space::generic);
+  i.publishes = i.lets_others_run && kind[0] == 's';
   i.read_only = has(words, "nc");
   i.strong = i.is_volatile;
   order(i, words, kind[0] == 's', space);
@@ -244,9 +245,9 @@ void Decoder::atomic(const Words& words) {
   const bool zero_is_neutral = operation == ".add" || operation == ".sub" || operation == ".or" || operation == ".xor";
   i.polls =
       result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
-  i.informs = !i.polls && space != Space::shared;
+  i.lets_others_run = !i.polls && space != Space::shared;
   program.publishes |= i.publishes || (i.polls && space != Space::shared);
-  program.draws |= result && i.informs && space == Space::global;
+  program.draws |= result && i.lets_others_run && space == Space::global;
   if (operation == ".cas") compares_and_swaps[i.site] = result;
   if (operation == ".min" || operation == ".max") extremes[i.site] = result;
   i.strong = true;

@@ -121,7 +121,7 @@ template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, con
     }
   }
   if (S != Space::local && w.watched) watch(w, i, a);
-  if constexpr (S != Space::local && !std::is_same_v<Op, Exchange> && !std::is_same_v<Op, Swap>) {
+  if constexpr (S != Space::local && !std::is_same_v<Op, Swap>) {
     constexpr bool in_block = S == Space::shared;
     if (w.watched && comes_late(w, i, in_block)) [[unlikely]] {
       for (Mask m = a.mask; m; m &= m - 1) {
