@@ -89,8 +89,8 @@ __device__ void add_up_warps(int* out, bool counts_first) {
 }
 extern "C" __global__ void warps_add_first(unsigned*, int*, int* out, int) { add_up_warps(out, false); }
 extern "C" __global__ void warps_count_first(unsigned*, int*, int* out, int) { add_up_warps(out, true); }
-// Blocks keep the best of pairs whose numbers are equal, under a lock. Others look at a pair without the lock, and take
-// what they see where its version is the same before and behind; the last look needs a fence in front of it.
+// Blocks keep a pair of equal numbers under a lock. Others look at it without the lock, and take what they
+// see where its version is the same before and behind; the last look needs a fence in front of it.
 struct Pair { unsigned lock, version; int first, second; };
 __device__ void keep(volatile Pair* pair, int number) {
   while (atomicCAS((unsigned*)&pair->lock, 0u, 1u) != 0u) {}
