@@ -96,6 +96,7 @@ def test_what_is_wrong_with_a_launcher_is_said(tmp_path: Path, old: str, new: st
 
 
 def test_functions_in_python_hand_on_any_object(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
     own, submission = copytree(FOLDER, tmp_path / "call_sequences"), tmp_path / "submission"
     rules = own / "assignment.toml"
     rules.write_text(rules.read_text().replace("\n\n", '\nlanguages = ["cuda", "triton"]\n\n', 1))
