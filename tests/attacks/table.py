@@ -725,10 +725,9 @@ return
     _python(
         "ask the judge for anything",
         """
-for one in gc.get_objects():
-    if type(one).__name__ == "Launchers":
-        for asked in ({}, {"kernel": "../../secret"}, {"kernel": "gradient", "signature": 3}, "text"):
-            one._ask({"status": "build", "specialisation": asked})
+(asking,) = (each for each in gc.get_objects() if type(each).__name__ == "_Kernels")
+for asked in ({}, {"kernel": "../../secret"}, {"kernel": "gradient", "signature": 3}, "text"):
+    asking._ask({"status": "build", "specialisation": asked})
 """,
         "",
         "imports gc",
