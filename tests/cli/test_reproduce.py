@@ -133,7 +133,7 @@ def test_what_cannot_be_reproduced_says_what_to_do_instead(tmp_path: Path) -> No
         grader.reproduce(homework, "saxpy")
     with pytest.raises(FaultError, match="has no case 'none such' with the seed 5"):
         grader.reproduce(homework, "saxpy", "none such", seed=5)
-    with pytest.raises(FaultError, match="transformer asks for no launcher"):
+    with pytest.raises(FaultError, match="transformer asks for no single call of a launcher"):
         grader.reproduce(homework, "transformer", "x", seed=5, assignment="llm_systems_3")
     case = FIRST.problems["saxpy"].cases(5)[0].name
     (homework / "saxpy.cu").write_text("nothing\n")

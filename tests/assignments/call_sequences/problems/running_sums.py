@@ -19,5 +19,5 @@ PROBLEM = problem(
     ],
     formula=lambda x: x.cumsum(-1),
     inputs=lambda rows, n: {"x": integers(-100, 100, 2, rows, n)},
-    sizes={"rows": Range(1, 1 << 12), "n": Range(1, 1 << 16)},
+    sizes={"rows": Range(1, 1 << 8), "n": Range(1, 1 << 12)},
 )
