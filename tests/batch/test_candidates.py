@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from grader import Judge
@@ -14,7 +15,6 @@ from grader.assignments.assignment import load
 from grader.batch.candidates import CandidateError
 from grader.records.verdict import Verdict
 from grader.run.options import GradingOptions
-from tests import forked
 
 FIRST = load("first_kernels")
 SAXPY = (FIRST.reference / "saxpy.cu").read_text()
