@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Spec = Mapping[str, Any]
 
 TASK = "task.yml"
+REFERENCE_FILE = "reference.py"
 _NUMBERS = frozenset({bool, int, float})
 _SEED = 1
 _NEAR = 2  # values of a size beside its smallest, at which shapes are looked at
@@ -171,6 +172,31 @@ def read(folder: Path) -> Task:
         raise ImportFaultError(str(error)) from error
 
 
+def drafted(draft: Path, reference: str, tests: Sequence[Spec], timed: Spec, description: str = "") -> Task:
+    """The problem of a draft in this form, whose two files are written first.
+
+    Args:
+        draft: the folder, which holds what the reference imports.
+        reference: the text of the file with the reference and its inputs.
+        tests: the parameters of each test.
+        timed: those of the test whose time counts.
+        description: what the problem is about.
+
+    Raises:
+        ImportFaultError: it cannot be imported.
+        OSError: a file cannot be written.
+    """
+    described = {
+        "description": description,
+        "tests": list(tests),
+        "benchmarks": [timed],
+        "ranking_by": "geom",
+    }
+    (draft / TASK).write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
+    (draft / REFERENCE_FILE).write_text(reference, encoding="utf-8")
+    return read(draft)
+
+
 def _described(folder: Path) -> Mapping[str, Any]:
     path = folder / TASK
     try:
@@ -260,12 +286,12 @@ def _same(first: Any, second: Any) -> bool:  # noqa: ANN401 - parts of the data
 
 def _definition(folder: Path) -> ast.FunctionDef:
     """The definition of the reference, whose text has names for what it gets and returns."""
-    tree = ast.parse((folder / "reference.py").read_bytes())
+    tree = ast.parse((folder / REFERENCE_FILE).read_bytes())
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == REFERENCE and node.args.args:
             return node
     raise FormulaError(
-        f"{folder / 'reference.py'} has no function {REFERENCE} with a parameter at its top level"
+        f"{folder / REFERENCE_FILE} has no function {REFERENCE} with a parameter at its top level"
     )
 
 

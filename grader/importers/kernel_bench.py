@@ -13,13 +13,11 @@ import inspect
 import math
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-import yaml
 
-from grader.importers import gpu_mode
-from grader.importers.gpu_mode import ImportFaultError, Task
+from grader.importers.gpu_mode import ImportFaultError, Task, drafted
 from grader.problems.explained import FormulaError
 from grader.problems.original import Original
 
@@ -60,9 +58,8 @@ def read(path: Path, draft: Path) -> Task:
         sizes, initial, inputs = _learnt(Original(draft))
         reasons = []
         for tests in _tests(sizes):
-            _write(draft, tests, _timed(sizes), initial, inputs)
             try:
-                task = gpu_mode.read(draft)
+                task = drafted(draft, _reference(list(sizes), initial, inputs), tests, _timed(sizes))
             except ImportFaultError as error:
                 reasons.append(str(error))
                 continue
@@ -140,16 +137,8 @@ def _timed(sizes: Mapping[str, int]) -> Mapping[str, int]:
     return timed
 
 
-def _write(
-    draft: Path,
-    tests: Sequence[Mapping[str, int]],
-    timed: Mapping[str, int],
-    initial: Sequence[str],
-    inputs: Sequence[str],
-) -> None:
-    """Write the two files of the other form."""
-    described: dict[str, Any] = {"tests": tests, "benchmarks": [timed], "ranking_by": "geom"}
-    (draft / gpu_mode.TASK).write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
+def _reference(sizes: Sequence[str], initial: Sequence[str], inputs: Sequence[str]) -> str:
+    """The text of ``reference.py``."""
     lines = [
         '"""model.py as a reference and its inputs."""',
         "",
@@ -157,8 +146,8 @@ def _write(
         "import torch",
         "",
         "",
-        f"def generate_input({', '.join(timed)}):",
-        f"    vars(model).update({', '.join(f'{name}={name}' for name in timed)})",
+        f"def generate_input({', '.join(sizes)}):",
+        f"    vars(model).update({', '.join(f'{name}={name}' for name in sizes)})",
         "    return (*model.get_init_inputs(), *model.get_inputs())",
         "",
         "",
@@ -171,4 +160,4 @@ def _write(
         f"    torch.allclose(output, output, rtol={_TOLERANCE}, atol={_TOLERANCE})",
         "",
     ]
-    (draft / "reference.py").write_text("\n".join(lines), encoding="utf-8")
+    return "\n".join(lines)

@@ -16,10 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-import yaml
 
-from grader.importers import gpu_mode
-from grader.importers.gpu_mode import ImportFaultError, Task, fitting, tensor_value
+from grader.importers.gpu_mode import ImportFaultError, Task, drafted, fitting, tensor_value
 from grader.problems.dtypes import DTYPES
 from grader.problems.explained import FormulaError
 from grader.problems.original import Original
@@ -91,15 +89,8 @@ def _read(
     Raises:
         ImportFaultError: it cannot be imported.
     """
-    described = {
-        "description": challenge.title,
-        "tests": list(specs[:-1]),
-        "benchmarks": [specs[-1]],
-        "ranking_by": "geom",
-    }
-    (draft / gpu_mode.TASK).write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
-    (draft / "reference.py").write_text(_reference(challenge, drawn), encoding="utf-8")
-    return replace(gpu_mode.read(draft), function=FUNCTION, spread=True)
+    task = drafted(draft, _reference(challenge, drawn), specs[:-1], specs[-1], challenge.title)
+    return replace(task, function=FUNCTION, spread=True)
 
 
 def _challenge(folder: Path) -> _Challenge:
