@@ -272,7 +272,7 @@ class _Grid:
             *_, ((_, number),) = self._corners.within([(name,)], self._budget.on_gpu)
             return self._parts(name, number)
         limits = space.ranges[name]
-        inside = range(limits.nearest(limits.low), limits.last + 1, limits.multiple_of)
+        inside = limits.values
         count = bisect_right(
             inside, self._budget.on_gpu, key=lambda size: self._corners.elements({**space.least, name: size})
         )
@@ -383,11 +383,12 @@ class _Grid:
         They come once with each value of each size that has ``FEW_VALUES`` or fewer, such as a radius.
         """
         ranges = self._space.ranges
-        values = {
-            name: range(limits.nearest(limits.low), limits.last + 1, limits.multiple_of)
+        few = [
+            {name: value}
             for name, limits in ranges.items()
-        }
-        few = [{name: value} for name in values if len(values[name]) <= FEW_VALUES for value in values[name]]
+            if len(limits.values) <= FEW_VALUES
+            for value in limits.values
+        ]
         for chosen in few or [{}]:
             yield fitted(ranges, self._multiples(self._grown(chosen), chosen), chosen)
 

@@ -215,6 +215,11 @@ class Range:
         """The largest value on a GPU."""
         return max(self.high, self.end)
 
+    @property
+    def values(self) -> range:
+        """All values on a GPU, in rising order."""
+        return range(self.nearest(self.low), self.last + 1, self.multiple_of)
+
     def nearest(self, value: int) -> int:
         """The smallest value of the range that is at least ``value``; the largest one if there is none."""
         step = self.multiple_of
