@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sound_assignment import assert_sound
 
-from grader.assignments.assignment import read
 from grader.simulator.driver import RUNTIME
-from grader.soundness.check import check
 
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 
@@ -23,10 +22,4 @@ def test_the_documentation_shows_a_problem_that_is_tried() -> None:
 
 @pytest.mark.long
 def test_right_kernels_pass_and_wrong_ones_fail() -> None:
-    assignment = read(FOLDER)
-    rows = list(check(assignment, list(assignment.problems), seeds=1, device="sim"))
-    assert [row for row in rows if row.sound is False] == []
-    sound = {row.title for row in rows if row.sound}
-    for name in assignment.problems:
-        kinds = ("template:", "reference:", "variants of", "mutants of", "checker of")
-        assert {f"{kind} {name}" for kind in kinds} <= sound
+    assert_sound(FOLDER, "checker of")

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from importers import originals
+from importers.answers import graded, problem
 
 from grader.assignments import names
 from grader.assignments.assignment import Assignment, load
 from grader.importers.folders import ImportFaultError, imported
 from grader.problems.contents import EQUAL, HUGE
 from grader.problems.grid import MAGNITUDES
-from grader.problems.module import ModuleProblem
 from grader.problems.original import TESTS
 from grader.problems.problem import Role
 from grader.records.verdict import Verdict
-from grader.run import grading
-from grader.run.bench import Bench
-from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from grader.records.record import Record
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +30,6 @@ def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
     report = imported(folder / "originals", folder / "course")
     assert not report.refused
     return load(str(folder / "course"))
-
-
-def problem(assignment: Assignment, name: str) -> ModuleProblem:
-    chosen = assignment.problems[name]
-    assert isinstance(chosen, ModuleProblem)
-    return chosen
 
 
 def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> None:
@@ -187,18 +175,8 @@ def custom_kernel(data: input_t) -> output_t:
 """
 
 
-def graded(assignment: Assignment, folder: Path, text: str, name: str = "histogram") -> Record:
-    if "triton" in text:
-        pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
-    (folder / f"{name}.py").write_text(text)
-    request = grading.GradingRequest(
-        folder, replace(assignment), (name,), GradingOptions("sim", "process"), seed=1, fast=True
-    )
-    return grading.grade(request, bench=Bench())
-
-
 def test_a_right_answer_in_the_originals_form_passes(assignment: Assignment, tmp_path: Path) -> None:
-    record = graded(assignment, tmp_path, RIGHT)
+    record = graded(assignment, tmp_path, "histogram", RIGHT)
     assert record.problems[0].verdict is Verdict.PASS, record.problems[0].message
     (note,) = record.submission.notes
     assert note == (
@@ -209,7 +187,7 @@ def test_a_right_answer_in_the_originals_form_passes(assignment: Assignment, tmp
 
 def test_a_wrong_answer_in_the_originals_form_fails(assignment: Assignment, tmp_path: Path) -> None:
     wrong = RIGHT.replace("triton.cdiv(values.shape[0], 256)", "1")
-    (result,) = graded(assignment, tmp_path, wrong).problems
+    (result,) = graded(assignment, tmp_path, "histogram", wrong).problems
     assert result.verdict is Verdict.FAIL
     assert {case.verdict for case in result.correctness.cases} == {Verdict.FAIL}
 
@@ -234,7 +212,7 @@ def custom_kernel(data):
 
 
 def test_a_single_number_is_judged_like_a_row(assignment: Assignment, tmp_path: Path) -> None:
-    (result,) = graded(assignment, tmp_path, WRONG_TOTAL, "total").problems
+    (result,) = graded(assignment, tmp_path, "total", WRONG_TOTAL).problems
     assert result.verdict is Verdict.FAIL
     (output,) = next(case for case in result.correctness.cases if case.verdict is Verdict.FAIL).outputs
     assert (output.name, output.bad, output.total) == ("result", 1, 1)
@@ -274,6 +252,6 @@ def custom_kernel(data: input_t) -> output_t:
 
 
 def test_an_answer_in_cpp_passes(assignment: Assignment, tmp_path: Path) -> None:
-    (result,) = graded(assignment, tmp_path, IN_CPP, "vector_sum").problems
+    (result,) = graded(assignment, tmp_path, "vector_sum", IN_CPP).problems
     assert result.correctness.verdict is Verdict.PASS, (result.message, result.build)
     assert result.language == "load_inline"

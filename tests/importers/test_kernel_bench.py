@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from importers import models
+from importers.answers import graded
 
 from grader.assignments import names
 from grader.assignments.assignment import Assignment, load
 from grader.importers.folders import ImportFaultError, imported
 from grader.problems.module import ModuleProblem
 from grader.records.verdict import Verdict
-from grader.run import grading
-from grader.run.bench import Bench
-from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from grader.records.record import ProblemResult
 
 WEIGHTS = "4_linear"
 
@@ -136,35 +132,25 @@ class ModelNew(torch.nn.Module):
 """
 
 
-def graded(assignment: Assignment, folder: Path, name: str, text: str) -> ProblemResult:
-    (folder / f"{name}.py").write_text(text)
-    request = grading.GradingRequest(
-        folder, replace(assignment), (name,), GradingOptions("sim", "process"), seed=1, fast=True
-    )
-    (result,) = grading.grade(request, bench=Bench()).problems
-    return result
-
-
 def test_a_class_in_cpp_is_judged(assignment: Assignment, tmp_path: Path) -> None:
-    right = graded(assignment, tmp_path, "gated", IN_CPP)
+    (right,) = graded(assignment, tmp_path, "gated", IN_CPP).problems
     assert right.verdict is Verdict.PASS, (right.message, right.build, right.trust)
-    wrong = graded(assignment, tmp_path, "gated", IN_CPP.replace("expf(-gates", "expf(gates"))
+    (wrong,) = graded(assignment, tmp_path, "gated", IN_CPP.replace("expf(-gates", "expf(gates")).problems
     assert wrong.verdict is Verdict.FAIL
 
 
 def test_a_class_in_triton_gets_the_numbers_that_it_is_made_with(
     assignment: Assignment, tmp_path: Path
 ) -> None:
-    pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
-    right = graded(assignment, tmp_path, "scaled_softmax", IN_TRITON)
+    (right,) = graded(assignment, tmp_path, "scaled_softmax", IN_TRITON).problems
     assert right.verdict is Verdict.PASS, right.message
-    wrong = graded(
+    (wrong,) = graded(
         assignment, tmp_path, "scaled_softmax", IN_TRITON.replace("self.scale = scale", "self.scale = 1.0")
-    )
+    ).problems
     assert wrong.verdict is Verdict.FAIL
 
 
 def test_a_class_that_takes_other_arguments_is_told_which(assignment: Assignment, tmp_path: Path) -> None:
     text = IN_CPP.replace("def forward(self, x, gate)", "def forward(self, x, gate, more)")
-    result = graded(assignment, tmp_path, "gated", text)
+    (result,) = graded(assignment, tmp_path, "gated", text).problems
     assert "Give it nothing more than the object in __init__, and x, gate in forward." in result.message

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from importers import challenges
+from importers.answers import graded, problem
 
 from grader.assignments import names
 from grader.assignments.assignment import Assignment, load
 from grader.importers.folders import ImportFaultError, imported
 from grader.problems.grid import MAGNITUDES
-from grader.problems.module import ModuleProblem
 from grader.problems.problem import Role
 from grader.records.verdict import Verdict
-from grader.run import grading
-from grader.run.bench import Bench
-from grader.run.options import GradingOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from grader.records.record import ProblemResult
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +29,6 @@ def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
     report = imported(folder / "challenges", folder / "course")
     assert not report.refused
     return load(str(folder / "course"))
-
-
-def problem(assignment: Assignment, name: str) -> ModuleProblem:
-    chosen = assignment.problems[name]
-    assert isinstance(chosen, ModuleProblem)
-    return chosen
 
 
 def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> None:
@@ -151,27 +139,17 @@ def solve(values, counts, N, bins):
 """
 
 
-def graded(assignment: Assignment, folder: Path, name: str, text: str) -> ProblemResult:
-    (folder / f"{name}.py").write_text(text)
-    request = grading.GradingRequest(
-        folder, replace(assignment), (name,), GradingOptions("sim", "process"), seed=1, fast=True
-    )
-    (result,) = grading.grade(request, bench=Bench()).problems
-    return result
-
-
 def test_an_answer_in_cpp_gets_its_arguments_one_by_one(assignment: Assignment, tmp_path: Path) -> None:
-    right = graded(assignment, tmp_path, "scaled_sum", IN_CPP)
+    (right,) = graded(assignment, tmp_path, "scaled_sum", IN_CPP).problems
     assert right.verdict is Verdict.PASS, (right.message, right.build)
-    wrong = graded(assignment, tmp_path, "scaled_sum", IN_CPP.replace("at < n", "at < n - 1"))
+    (wrong,) = graded(assignment, tmp_path, "scaled_sum", IN_CPP.replace("at < n", "at < n - 1")).problems
     assert wrong.verdict is Verdict.FAIL
 
 
 def test_an_answer_in_triton_is_judged_by_the_tests_of_the_challenge(
     assignment: Assignment, tmp_path: Path
 ) -> None:
-    pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
-    right = graded(assignment, tmp_path, "counts", IN_TRITON)
+    (right,) = graded(assignment, tmp_path, "counts", IN_TRITON).problems
     assert right.verdict is Verdict.PASS, right.message
-    wrong = graded(assignment, tmp_path, "counts", IN_TRITON.replace("triton.cdiv(N, 256)", "1"))
+    (wrong,) = graded(assignment, tmp_path, "counts", IN_TRITON.replace("triton.cdiv(N, 256)", "1")).problems
     assert wrong.verdict is Verdict.FAIL
