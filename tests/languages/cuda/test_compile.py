@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +24,6 @@ from grader.sandbox.backends import select
 from grader.sandbox.sandbox import Ended, Job, Outcome
 
 if TYPE_CHECKING:
-    import threading
     from pathlib import Path
 
 GOOD = b"""
@@ -343,13 +343,18 @@ def test_an_interrupt_ends_a_compile_that_runs(
 ) -> None:
     ended: list[Outcome] = []
     process = select("process")
+    compiles = threading.Event()
 
     class Sleeping(Recorded):
         def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+            compiles.set()
             ended.append(process.run(Job(("sleep", "60"), job.limits), given_up))
             return ended[-1]
 
+    # An interrupt before the compile has its slot would end the wait for the slot, and no compile.
+    monkeypatch.setattr(InterruptedPool, "ready", compiles)
     monkeypatch.setattr(compile, "ThreadPoolExecutor", InterruptedPool)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # slots of its own: other tests compile, too
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         build_all(
