@@ -8,6 +8,7 @@ Layer: imports numpy, distributions and element types.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,6 +83,7 @@ class Content:
         below: what they stay below where a size decides it; otherwise 0.
         fixed: whether its elements belong where they are, so that they must not be rotated.
         linked: what draws it together with others.
+        ends: between which any number of its type may be an element; None if it must not be just any number.
     """
 
     shape: tuple[int, ...]
@@ -89,12 +91,31 @@ class Content:
     below: int = 0
     fixed: bool = False
     linked: Linked | None = None
+    ends: tuple[float, float] | None = None
 
     def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
         """The array in the type ``dtype``."""
         with np.errstate(over="ignore"):
             numbers = self.draws(dtype)[distribution](random, self.shape)
             return numbers.astype(DTYPES[dtype].storage, copy=False)
+
+    def marked(
+        self, numbers: NDArray[np.generic], mark: float, dtype: str, distribution: str
+    ) -> NDArray[np.generic]:
+        """``numbers`` with ``mark`` in all places; of zeros only in the first one of each row."""
+        if self.can_hold(mark, dtype, distribution):
+            numbers[(..., 0) if distribution == ZEROS else ...] = mark
+        return numbers
+
+    def can_hold(self, mark: float, dtype: str, distribution: str) -> bool:
+        """Whether its elements may be ``mark``, whose square has to fit into the type."""
+        kind = DTYPES[dtype]
+        if self.ends is None or not self.ends[0] <= mark <= self.ends[1] or not self.shape:
+            return False
+        if kind.exact:
+            return mark.is_integer()
+        most = kind.scale.huge if distribution == EQUAL else math.sqrt(kind.largest)
+        return abs(mark) <= most
 
     def also(self, distribution: str, draw: Draw) -> Content:
         """The same content, also in a further ``distribution``, which ``draw`` draws for every type."""
@@ -128,7 +149,7 @@ def real(*shape: int) -> Content:
     first; or normal but for the first row, or the first quarter of a vector, or every second number, which
     are equal: a kernel may take these for a sample of all.
     """
-    return Content(shape, _real)
+    return Content(shape, _real, ends=(-np.inf, np.inf))
 
 
 def scores(*shape: int, large: float) -> Content:
@@ -167,7 +188,7 @@ def uniform(low: float, high: float, *shape: int) -> Content:
             EQUAL: lambda random, shape: np.full(shape, random.choice([low, high])),
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, ends=(low, high))
 
 
 def integers(low: int, high: int, *shape: int) -> Content:
@@ -198,7 +219,7 @@ def integers(low: int, high: int, *shape: int) -> Content:
             **({ZEROS: lambda _, shape: np.zeros(shape, np.int64)} if low <= 0 <= high else {}),
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, ends=(low, high))
 
 
 def indices(below: int, *shape: int) -> Content:
@@ -285,7 +306,7 @@ def ascending(content: Content) -> Content:
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {name: in_order(draw) for name, draw in content.draws(dtype).items()}
 
-    return replace(content, draws=draws, fixed=True)
+    return replace(content, draws=draws, fixed=True, ends=None)
 
 
 def together(draws: Mapping[str, DrawAll], **shapes: tuple[int, ...]) -> dict[str, Content]:

@@ -90,6 +90,11 @@ class Dtype:
         return self.storage.kind in "iu"
 
     @property
+    def largest(self) -> float:
+        """The largest number of a floating-point type."""
+        return float(ml_dtypes.finfo(self.storage).max)  # type: ignore[no-untyped-call]
+
+    @property
     def itemsize(self) -> int:
         """Bytes of an element."""
         return self.storage.itemsize

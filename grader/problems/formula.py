@@ -58,7 +58,7 @@ import torch
 
 from grader.problems import bounds, independence
 from grader.problems.aten import Results
-from grader.problems.contents import HUGE, IN_GRIDS, LAST, NORMAL, SCALED, Content, Number
+from grader.problems.contents import EQUAL, HUGE, IN_GRIDS, LAST, NORMAL, SCALED, ZEROS, Content, Number
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES, VECTORS
 from grader.problems.explained import FormulaError, explained
@@ -500,7 +500,9 @@ class _Parts:
         """Any sizes of the ranges, in any distribution that one of the arrays knows."""
         known = self.distributions
         alike = tuple(name for name in (NORMAL, LAST) if name in known)
-        return Space(self.sizes, known, self.about, self.case, alike=alike, budget=self.budget)
+        return Space(
+            self.sizes, known, self.about, self.case, alike=alike, budget=self.budget, marked=self.marked
+        )
 
     @property
     def distributions(self) -> tuple[str, ...]:
@@ -571,6 +573,18 @@ class _Parts:
         row = group, fitted(self.sizes, {name: sizes[name] for name in self.sizes}), distribution
         (case,) = build_cases(seed, [row])
         return suited(case, self.sizes, self.passed, self.about)
+
+    def marked(self, group: str, sizes: Sizes, mark: float, seed: int) -> tuple[Case, ...]:
+        """Cases of these sizes in which the arrays are ``mark`` alone, or begin with it before zeros."""
+        cases = []
+        for distribution, form in ((EQUAL, "{}, {:g} alone"), (ZEROS, "{}, {:g} first")):
+            case = self.case(group, sizes, distribution, seed)
+            if distribution in self.distributions and any(
+                content.can_hold(mark, array.dtype, distribution)
+                for array, content in self.distributed(case).items()
+            ):
+                cases.append(replace(case, mark=mark, name=form.format(case.name, mark)))
+        return tuple(cases)
 
     def cases(self, seed: int) -> tuple[Case, ...]:
         """The derived cases and those by hand."""
@@ -708,11 +722,7 @@ class _Parts:
             for array in self.arrays
             if isinstance(content := arguments.get(array.name), Content)
         }
-        dimensions = {
-            array: len(content.shape)
-            for array, content in contents.items()
-            if case.distribution in content.draws(array.dtype)
-        }
+        distributed = self.distributed(case)
         linked, numbers = self.drawn_together(random, arguments, case)
         arrays = {
             array.name: linked[array.name].astype(DTYPES[array.dtype].storage)
@@ -720,14 +730,29 @@ class _Parts:
             else content.drawn(
                 random,
                 array.dtype,
-                case.distribution if dimensions.get(array) == max(dimensions.values()) else NORMAL,
+                case.distribution if array in distributed else NORMAL,
             )
             for array, content in contents.items()
         }
+        if case.mark is not None:
+            for array, content in distributed.items():
+                content.marked(arrays[array.name], case.mark, array.dtype, case.distribution)
         scalars = {**case.sizes, **self.scalars(arguments, case), **numbers}
         shapes = self.returned(case.sizes) | self.declared(case.sizes, {**scalars, **arrays})
         written = [array.name for array in self.outputs if array.role is Role.OUTPUT]
         return Inputs(arrays, {name: shapes[name] for name in written if name in shapes}, scalars)
+
+    def distributed(self, case: Case) -> dict[ArrayParameter, Content]:
+        """The arrays that have the distribution of a case: those of the most dimensions that know it."""
+        arguments = self.contents_of(case.sizes)
+        knowing = {
+            array: content
+            for array in self.arrays
+            if isinstance(content := arguments.get(array.name), Content)
+            and case.distribution in content.draws(array.dtype)
+        }
+        most = max((len(content.shape) for content in knowing.values()), default=0)
+        return {array: content for array, content in knowing.items() if len(content.shape) == most}
 
     def drawn_together(
         self,

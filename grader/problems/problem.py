@@ -187,6 +187,7 @@ class Case:
     dtype: str = ""  # of the arrays of ``ANY_TYPE``
     at_places: bool = False  # whether large outputs may be compared at some places alone
     on: str = ""  # the kind of device that alone runs it, "sim" or "gpu"; "" for both
+    mark: float | None = None  # a number that the arrays of its distribution hold; see Space.marked
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,10 @@ class Budget:
     on_gpu: int = 1 << 26
 
 
+def _none_is_marked(_group: str, _sizes: Mapping[str, int], _mark: float, _seed: int) -> tuple[Case, ...]:
+    return ()
+
+
 def _every_one(_sizes: Mapping[str, int], _distribution: str) -> bool:
     return True
 
@@ -301,6 +306,8 @@ class Space:
         alike: distributions in which a wrong place shows as well as in the usual one; none but that if empty.
         products: by name, sizes whose product kernels treat as a size: rows of batches, heads and queries.
         budget: of the cases that ``grid`` draws from it.
+        marked: from a group, sizes, a number of a submission and the seed of a run to cases whose inputs hold
+            that number, alone or before zeros: a kernel to which it means "nothing yet" is wrong there.
     """
 
     ranges: Mapping[str, Range]
@@ -311,6 +318,7 @@ class Space:
     alike: tuple[str, ...] = ()
     products: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     budget: Budget = Budget()
+    marked: Callable[[str, Mapping[str, int], float, int], tuple[Case, ...]] = _none_is_marked
 
     @property
     def least(self) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from elftools.common.exceptions import ELFError
 
-from grader.judge.coverage.literals import literals
+from grader.judge.coverage.literals import literals, marks
 from grader.judge.coverage.search import Search
 from grader.languages.language import HostCode
 from grader.records.coverage import Site
@@ -64,11 +64,12 @@ class Following:
         with suppress(ELFError, UnicodeDecodeError, AssertionError, KeyError, ValueError):
             self._host = answer.language.host_code(answer.artefact)
         comment = "#" if answer.language.name == "triton" else "//"
-        text = (content.decode(errors="replace") for content in contents.values())
+        text = [content.decode(errors="replace") for content in contents.values()]
         numbers = frozenset[int]().union(*(literals(source, comment) for source in text))
+        may_mark = frozenset[float]().union(*(marks(source, comment) for source in text))
         space = answer.problem.space
         judged = replace(space, allows=lambda *inputs: space.allows(*inputs) and judges(*inputs))
-        self._search = Search(judged, seed, numbers, self._position)
+        self._search = Search(judged, seed, numbers, self._position, marks=may_mark)
 
     def observe(self, case: Case, answer: Answer) -> None:
         """Keep what a case has reached."""

@@ -17,7 +17,7 @@ from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
 from grader.judge.correctness.exchange import Observed
 from grader.judge.correctness.remembered import remembered
-from grader.judge.coverage.search import TOLD_APART
+from grader.judge.coverage.search import FOLLOWING
 from grader.judge.timing.measure import Measured
 from grader.problems.grid import beyond_simulator
 from grader.problems.problem import KernelProblem, ModelProblem
@@ -439,8 +439,8 @@ class ProblemJudge:
 
 def _groups(problem: Problem, cases: Iterable[CaseResult]) -> tuple[str, ...]:
     """The case groups that are graded: that of cases which follow the code only where one of them fails."""
-    followed = any(case.group == TOLD_APART and case.verdict is not Verdict.PASS for case in cases)
-    return (*problem.groups, TOLD_APART) if followed else problem.groups
+    wrong = {case.group for case in cases if case.verdict is not Verdict.PASS}
+    return (*problem.groups, *(group for group in FOLLOWING if group in wrong))
 
 
 def _large_cases(problem: Problem, seed: int) -> tuple[Case, ...]:

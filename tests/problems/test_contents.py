@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from grader.problems.contents import (
+    EQUAL,
     FIRST_ALIKE,
     IN_GRIDS,
     LAST,
@@ -25,21 +27,31 @@ from grader.problems.contents import (
     integers,
     offsets,
     real,
+    uniform,
 )
 from grader.problems.formula import Range, problem
 from grader.problems.grid import MAGNITUDES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-DOUBLED = problem(
-    id="scale",
-    file="scale.cu",
-    launcher="launch_scale(float* y, const float* x, int n, cudaStream_t stream)",
-    formula=lambda x: 2 * x,
-    inputs=lambda n: {"x": real(n)},
-    sizes={"n": Range(1, 1 << 16)},
-)
+    from grader.problems.formula import FormulaProblem
+
+
+def doubled(content: Callable[[int], Content]) -> FormulaProblem:
+    return problem(
+        id="scale",
+        file="scale.cu",
+        launcher="launch_scale(float* y, const float* x, int n, cudaStream_t stream)",
+        formula=lambda x: 2 * x,
+        inputs=lambda n: {"x": content(n)},
+        sizes={"n": Range(1, 1 << 16)},
+    )
+
+
+DOUBLED = doubled(real)
 
 
 def drawn(content: Content, distribution: str, dtype: str = "float32", seed: int = 1) -> NDArray[np.float64]:
@@ -190,3 +202,30 @@ def test_segments_are_mostly_of_one_length(count: int) -> None:
     assert (lengths != 20).sum() <= 6
     if count == 300:
         assert (lengths != 20).any()
+
+
+@pytest.mark.parametrize(
+    ("content", "mark", "held"),
+    [
+        (real, -2.5, [[-2.5] * 4, [-2.5, 0, 0, 0]]),
+        (real, 1e12, [[1e12, 0, 0, 0]]),  # a sum of such numbers may be too large for its type
+        (real, 1e30, []),
+        (partial(uniform, -1.0, 1.0), -0.25, [[-0.25] * 4]),
+        (partial(uniform, -1.0, 1.0), -2.5, []),
+    ],
+)
+def test_inputs_hold_a_number_of_the_code_where_they_may(
+    content: Callable[[int], Content], mark: float, held: list[list[float]]
+) -> None:
+    asked = doubled(content)
+    cases = asked.space.marked("marked", {"n": 4}, mark, 5)
+    assert [asked.inputs(case).arrays["x"].tolist() for case in cases] == np.float32(held).tolist()  # type: ignore[union-attr]
+    assert len({case.name for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize(("mark", "holds"), [(-7.0, True), (-11.0, False), (2.5, False)])
+def test_integers_hold_a_whole_number_between_their_ends(mark: float, *, holds: bool) -> None:
+    content = integers(-10, 10, 3)
+    assert content.can_hold(mark, "int32", EQUAL) is holds
+    numbers = content.marked(np.zeros(3, np.int32), mark, "int32", EQUAL)
+    assert (numbers == (mark if holds else 0)).all()

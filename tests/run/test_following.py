@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignments.assignment import load
-from grader.judge.coverage.search import TOLD_APART
+from grader.judge.coverage.search import MARKED, TOLD_APART
 from grader.records.coverage import Way
 from grader.records.verdict import Verdict
 from grader.run import grading
@@ -92,6 +92,18 @@ extern "C" void launch_transpose(float* out, const float* in, int rows, int colu
 }
 """
 
+SENTINEL = """#include <cuda_runtime.h>
+__global__ void add(float* z, const float* x, const float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  if (x[i] == MARK) z[i] = 0;  // not there yet
+  else z[i] = x[i] + y[i];
+}
+extern "C" void launch_vector_add(float* z, const float* x, const float* y, int n, cudaStream_t stream) {
+  add<<<(n + 255) / 256, 256, 0, stream>>>(z, x, y, n);
+}
+"""
+
 
 class FewCases(Bench):
     """What all gradings here share: they meet the smallest case of each group."""
@@ -125,13 +137,13 @@ def followed(result: ProblemResult) -> list[CaseResult]:
     return [case for case in result.correctness.cases if case.group == TOLD_APART]
 
 
-def assert_found(result: ProblemResult) -> None:
-    """Nothing but a case that follows the code is wrong, and it costs what a group costs."""
+def assert_found(result: ProblemResult, group: str = TOLD_APART) -> None:
+    """Nothing but cases of ``group``, which follow the code, is wrong; it costs what a group costs."""
     wrong = [case for case in result.correctness.cases if case.verdict is not Verdict.PASS]
     assert wrong
-    assert {case.group for case in wrong} == {TOLD_APART}
+    assert {case.group for case in wrong} == {group}
     (lost,) = [group for group in result.correctness.groups if group.verdict is not Verdict.PASS]
-    assert (lost.name, lost.earned) == (TOLD_APART, 0)
+    assert (lost.name, lost.earned) == (group, 0)
     assert result.verdict is Verdict.FAIL
     assert lost.possible > 0
     assert abs(result.points.earned - (6 - lost.possible)) < 0.05
@@ -148,6 +160,11 @@ def test_a_kernel_that_is_wrong_for_some_sizes_is_found(tmp_path: Path) -> None:
 
 def test_a_product_of_sizes_is_found(tmp_path: Path) -> None:
     assert_found(graded(tmp_path, TRANSPOSE, "transpose"))
+
+
+@pytest.mark.parametrize("mark", ["-31.25f", "__uint_as_float(0xababababu)"])
+def test_a_number_that_means_nothing_yet_is_met(mark: str, tmp_path: Path) -> None:
+    assert_found(graded(tmp_path, SENTINEL.replace("MARK", mark)), MARKED)
 
 
 def test_right_code_passes_with_every_constant_met_and_keeps_its_groups(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ What cases have reached is kept comparison by comparison. One that has seen only
 goal: a formula of the sizes that explains what it has met says which sizes meet the other side; where there
 is none, larger and smaller cases of the same kind are tried. Numbers of the source that no comparison tells
 of, such as the length of an array, are met by sizes and products around them, and by contents of one kind
-with more elements for each block.
+with more elements for each block. Numbers that may stand for "nothing yet" are met by inputs that hold them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     Sizes = Mapping[str, int]
 
 TOLD_APART = "sizes that your code tells apart"
-"""The case group of what a search proposes."""
+"""The case group of the sizes that a search proposes."""
+MARKED = "numbers of your code"
+"""The case group of inputs that hold a number of the source."""
+FOLLOWING = (TOLD_APART, MARKED)
 
 ATTEMPTS = 3  # at one side of one comparison
 _FEW = 3
@@ -46,6 +49,7 @@ _CASE_WORK = 2_000_000  # warp instructions that a case costs beside its own
 _ELEMENT_WORK = 4  # and each element of its arrays
 MOST_ELEMENTS = 1 << 23  # of all arrays, as in the largest of the usual cases
 _MOST_CASES = 24  # of a round
+_MOST_MARKS = 8
 _COMMON = tuple(1 << power for power in range(1, 17))
 
 
@@ -54,8 +58,9 @@ class Rank(IntEnum):
 
     SIDE = 0  # below or above a number, where other code may be
     NUMBER_ITSELF = 1
-    COUNT = 2  # more elements of a block than a number of the source that no comparison tells of
-    SIZE = 3  # sizes around such a number
+    MARK = 2  # inputs that hold a number of the source
+    COUNT = 3  # more elements of a block than a number of the source that no comparison tells of
+    SIZE = 4  # sizes around such a number
 
 
 @dataclass(frozen=True)
@@ -92,10 +97,11 @@ class _Proposal:
     goals: frozenset[Goal | str]
     work: float  # expected, in warp instructions
     rank: Rank
+    marked: Case | None = None  # whose inputs hold a number of the source
 
     @property
     def key(self) -> tuple[object, ...]:
-        return (*self.sizes.items(), self.distribution)
+        return (*self.sizes.items(), self.distribution, self.marked and self.marked.mark)
 
 
 @dataclass(frozen=True)
@@ -114,11 +120,12 @@ class Search:
     Attributes:
         space: which cases there may be.
         seed: of the run.
-        literals: the numbers of the source.
+        literals: the whole numbers of the source.
         locate: the line of a site that is in the submission, and the site without the calls around that line;
             None where it is in no file of it.
         share: the most that all further cases may cost, as a share of the usual ones' warp instructions,
         least: and what they may cost in any case.
+        marks: the numbers of the source that may stand for "nothing yet".
         runs: the cases so far,
         alone: and those of one call, whose sizes are those of the space;
         meeting: of these, those that met each comparison.
@@ -134,6 +141,7 @@ class Search:
     locate: Callable[[Site, Coverage], tuple[Line, Site] | None]
     share: float = 0.25
     least: int = 40_000_000
+    marks: frozenset[float] = frozenset()
     runs: list[_Run] = field(default_factory=list)
     alone: list[_Run] = field(default_factory=list)
     meeting: dict[Site, list[_Run]] = field(default_factory=dict)
@@ -196,7 +204,7 @@ class Search:
         if self._usual is None:
             self._usual = sum(run.work + self._beside(run.case.sizes) for run in self.alone)
         self._magnitudes = np.array([self._magnitude(run.case.sizes) for run in self.alone])
-        tried = {(*run.case.sizes.items(), run.case.distribution) for run in self.runs}
+        tried = {(*run.case.sizes.items(), run.case.distribution, run.case.mark) for run in self.runs}
         names = {run.case.name for run in self.runs}
         chosen: list[Case] = []
         met: set[Goal | str] = set()
@@ -208,7 +216,8 @@ class Search:
             if not fresh or len(chosen) >= _MOST_CASES or not self._affordable(proposal):
                 continue
             case = replace(
-                self.space.case(TOLD_APART, proposal.sizes, proposal.distribution, self.seed),
+                proposal.marked
+                or self.space.case(TOLD_APART, proposal.sizes, proposal.distribution, self.seed),
                 orders=1,
                 at_places=self.space.elements(proposal.sizes) > self.space.budget.compared,
             )
@@ -247,6 +256,7 @@ class Search:
         for site, met in self.comparisons.items():
             yield from self._of_comparison(site, met)
         yield from self._of_literals()
+        yield from self._of_marks()
 
     # What comparisons have met.
 
@@ -454,6 +464,23 @@ class Search:
                     if self._affordable(proposal):
                         yield proposal
                         break
+
+    # Numbers of the source that may stand for "nothing yet".
+
+    def _of_marks(self) -> Iterator[_Proposal]:
+        usual = [run.case.sizes for run in self.alone if self._fits(run.case.sizes)]
+        sizes = max(usual, key=self.space.elements, default=None)
+        if sizes is None:
+            return
+        for mark in sorted(self.marks, key=abs)[:_MOST_MARKS]:
+            for case in self.space.marked(MARKED, sizes, mark, self.seed):
+                goal = f"{case.distribution} with {mark}"
+                if not self._attempts[goal] and self.space.legal(case.sizes, case.distribution):
+                    proposal = self._proposal(case.sizes, case.distribution, {goal}, Rank.MARK)
+                    yield replace(proposal, marked=case)
+
+    def _fits(self, sizes: Sizes) -> bool:
+        return self.space.elements(sizes) <= self.space.budget.contents
 
     # What is common to all.
 
