@@ -174,7 +174,7 @@ class ProgramTable(_Table):
         strict=False,
         description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
     )
-    libraries: tuple[Literal["thrust", "cub", "cublas"], ...] = Field(
+    libraries: tuple[Literal["thrust", "cub", "cublas", "curand", "cusparse"], ...] = Field(
         default=("thrust", "cub"),
         strict=False,
         description="the libraries of CUDA that the student's files may use",

@@ -121,14 +121,16 @@ def _built(name: str, further: Sequence[Path], flags: Sequence[str], *, verbose:
         yield name
         return
     with importing():
+        from grader.languages.cache import Cache  # noqa: PLC0415
         from grader.languages.cuda import toolchain  # noqa: PLC0415
-        from grader.languages.cuda.program import build_program  # noqa: PLC0415
+        from grader.languages.cuda.program import build_program, of_libraries  # noqa: PLC0415
         from grader.simulator.driver import LIBRARIES  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, source.stem)
-        sources, found = (source, *further), toolchain.find()
-        if not build_program(sources, program, found, LIBRARIES, flags, verbose=verbose):
+        sources, compilers = (source, *further), toolchain.find()
+        flags = (*flags, *of_libraries(sources, compilers, Cache()))
+        if not build_program(sources, program, compilers, LIBRARIES, flags, verbose=verbose):
             raise FaultError(f"{source} was not built: see nvcc's messages above.", ExitCode.USAGE)
         yield str(program)
 

@@ -5,25 +5,8 @@
 
 #include <cmath>
 #include <cstdio>
-#include <vector>
 
-template <typename T>
-struct Device {
-  T* at;
-  size_t n;
-  explicit Device(const std::vector<T>& host) : n(host.size()) {
-    cudaMalloc(&at, n * sizeof(T));
-    cudaMemcpy(at, host.data(), n * sizeof(T), cudaMemcpyHostToDevice);
-  }
-  ~Device() { cudaFree(at); }
-  void print(const char* name) const {
-    std::vector<T> host(n);
-    cudaMemcpy(host.data(), at, n * sizeof(T), cudaMemcpyDeviceToHost);
-    std::printf("%s", name);
-    for (const T element : host) std::printf(" %g", double(float(element)));
-    std::printf("\n");
-  }
-};
+#include "device_array.h"
 
 void ok(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS) std::printf("%s: %s\n", call, cublasGetStatusString(status));

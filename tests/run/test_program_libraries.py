@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from grader.records.mangled import demangled
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.options import GradingOptions
+from grader.simulator.simulate import EXIT_FINDINGS
 
 if TYPE_CHECKING:
     from grader.records.record import ProblemResult
@@ -52,6 +55,42 @@ cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.at, 1, a.at, 2, &
 CUBLAS_STATUS_INVALID_VALUE
 """
 
+OF_CUSPARSE = """\
+csr 7 6 43
+alpha, beta 15 13 87
+transposed 15 8 19 20
+transposed, beta 0 13 6 17 18
+csc 7 6 43
+csc transposed 13 6 17 18
+coo from one 8 7 44
+coo transposed 13 6 17 18
+64 bits 7 6 43
+matrix 7 6 43 0 3 6
+matrix by rows 7 0 6 3 43 6
+cusparseSpMM(handle, plain, plain, &one, csr, of_c, &zero, of_c, CUDA_R_32F, \
+CUSPARSE_SPMM_ALG_DEFAULT, nullptr): \
+CUSPARSE_STATUS_INVALID_VALUE
+"""
+
+# The first four numbers are those of Random123's known answers for Philox4x32-10.
+OF_CURAND = """\
+6627e8d5 e169c58d bc57ac4c 9b00dbd8 bc57ac4c
+uniform 0.5 0.3
+same seed, same numbers: 1
+next numbers are others: 1
+uniform double 0.5 0.3
+normal 10.0 3.0
+normal double -5.0 2.0
+log normal 1.1 0.6
+poisson 4.0 2.0
+curandGenerateNormal(generator, numbers.at, 3, 0, 1): 105
+curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32): 103
+of kernels 0.5 0.3
+normal 0.0 1.0
+normal double 1.0 2.0
+poisson 40.0 6.3
+"""
+
 AXPY = """
 #include <cublas_v2.h>
 #include <cstdio>
@@ -84,10 +123,18 @@ def graded(folder: Path, text: str, libraries: str, expected: str = "8") -> Prob
     return grading.grade(request).problems[0]
 
 
-def test_cublas_computes_what_nvidia_s_documentation_says(tmp_path: Path) -> None:
-    text = Path(__file__).with_name("cublas_calls.cu").read_text()
-    result = graded(tmp_path, text, 'libraries = ["cublas"]', OF_CUBLAS)
+@pytest.mark.parametrize(
+    ("library", "expected"), [("cublas", OF_CUBLAS), ("cusparse", OF_CUSPARSE), ("curand", OF_CURAND)]
+)
+def test_a_library_computes_what_nvidia_s_documentation_says(
+    tmp_path: Path, library: str, expected: str
+) -> None:
+    here = Path(__file__)
+    text = here.with_name("device_array.h").read_text().replace("#pragma once", "")
+    text += here.with_name(f"{library}_calls.cu").read_text().replace('#include "device_array.h"', "")
+    result = graded(tmp_path, text, f'libraries = ["{library}"]', expected)
     assert result.correctness.cases[0].diagnosis == ""
+    assert [finding.kind for check in result.checks for finding in check.findings] == []
     assert result.verdict is Verdict.PASS
 
 
@@ -154,3 +201,16 @@ def test_a_function_that_the_simulator_lacks_is_named(tmp_path: Path) -> None:
         "cublasSrot is none of the functions of cublas that the simulator has: use others, or write a kernel "
         "(docs/programs.md lists them)"
     )
+
+
+def test_grader_simulate_gives_a_program_the_libraries_that_it_includes(tmp_path: Path) -> None:
+    (tmp_path / "blas.h").write_text("#include <cublas_v2.h>")
+    (tmp_path / "calls.cu").write_text(
+        AXPY.replace("#include <cublas_v2.h>", '#include "blas.h"').replace("handle, 4", "handle, 5")
+    )
+    command = [sys.executable, "-m", "grader", "simulate", str(tmp_path / "calls.cu")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.stdout.splitlines()[0] == "8"
+    assert ended.returncode == EXIT_FINDINGS
+    assert "cublas.cu" in ended.stderr
+    assert "global_oob" in ended.stderr

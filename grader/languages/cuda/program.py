@@ -11,17 +11,45 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from grader.languages.cuda.compile import FOR_THE_SIM, PTX_ARCHITECTURE
+from grader.languages.cuda.compile import FOR_THE_SIM, PTX_ARCHITECTURE, last, reachable
 from grader.languages.cuda.executable import NVCC, WRAPPER
+from grader.languages.cuda.libraries import HEADERS, inclusions, replacements
+from grader.sandbox.backends import select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
 
 _FOR_THE_SIM = (*FOR_THE_SIM, "-gencode", f"arch={PTX_ARCHITECTURE},code={PTX_ARCHITECTURE}")
 _STANDARD = "-std=c++17"
+_SOURCES = {".cu", ".cpp", ".cc", ".c"}
+_HEADERS = {".h", ".hh", ".hpp", ".cuh", ".inl"}
+
+
+def of_libraries(sources: Sequence[Path], toolchain: Toolchain, cache: Cache) -> tuple[str, ...]:
+    """Options of nvcc for what takes the place of the libraries of CUDA that ``sources`` include on the sim.
+
+    Args:
+        sources: of a program, and further files. What the sources include of their own lies beside them.
+        toolchain: the compilers.
+        cache: where the libraries that are built stay.
+
+    Raises:
+        BuildError: the machine failed.
+    """
+    included = set()
+    for source in (path for path in sources if path.suffix in _SOURCES):  # not a library
+        beside = {path.name: path for path in source.parent.iterdir() if path.suffix in _HEADERS}
+        contents = {name: path.read_bytes() for name, path in {**beside, source.name: source}.items()}
+        included |= {each.library.name for each in inclusions(reachable(source.name, contents), ())}
+    files = replacements(sorted(included), toolchain, select(), cache)
+    if not files:
+        return ()
+    linking = ("--as-needed", *(part for file in files for part in (str(file), f"-rpath={file.parent}")))
+    return (*last(str(HEADERS)), *(word for part in linking for word in ("-Xlinker", part)))
 
 
 def build_program(

@@ -76,6 +76,8 @@ LIBRARIES = {
         Library("thrust", r"thrust/[^\">]+", linked=False),
         Library("cub", r"cub/[^\">]+", linked=False),
         Library("cublas", r"cublas(_v2|_api)?\.h"),
+        Library("curand", r"curand(_kernel)?\.h", version="10"),
+        Library("cusparse", r"cusparse\.h", version="12"),
     )
 }
 """Every library that an assignment can allow, by name."""
