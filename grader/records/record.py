@@ -199,6 +199,11 @@ class OutputResult(_Part):
     nan: int = 0
     infinite: int = 0
     first_bad: list[BadElement]
+    picture: list[Annotated[str, Field(pattern=r"^[.1-9#]+$")]] = Field(
+        default=[],
+        description="how much of each part of the array is wrong, its last axis across and all others down: "
+        "'.' nothing, '1' to '9' tenths, '#' all; empty where nothing is wrong, or the output is no array",
+    )
     rule: ComparisonRule = Field(default=ComparisonRule(method="bound"), description="how it was compared")
 
 

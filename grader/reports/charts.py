@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from grader.records.record import PerformanceResult, TimedCase
 
 ROW = 44  # height of a bar with its label, in pixels
+CELL = 10  # height of a part of an array, in pixels
 PLOT = 190  # inner height of the roofline chart, in pixels
 _NICE = (1, 2, 2.5, 5, 10)
 
@@ -66,6 +67,24 @@ class Roofline:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A part of an array with wrong elements; ``x`` and ``width`` in percent, ``y`` in pixels."""
+
+    x: float
+    y: int
+    width: float
+    share: float  # of its elements
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Which parts of an array are wrong."""
+
+    cells: tuple[Cell, ...]
+    height: int
+
+
+@dataclass(frozen=True)
 class Bin:
     """A column of a distribution."""
 
@@ -75,6 +94,17 @@ class Bin:
     width: float
     top: float
     height: float
+
+
+def picture(rows: Sequence[str]) -> Picture:
+    """The cells of ``OutputResult.picture`` that are not all right."""
+    cells = (
+        Cell(100 * column / len(row), CELL * down, 100 / len(row), 1 if mark == "#" else int(mark) / 10)
+        for down, row in enumerate(rows)
+        for column, mark in enumerate(row)
+        if mark != "."
+    )
+    return Picture(tuple(cells), CELL * len(rows))
 
 
 def speedups(performance: PerformanceResult) -> Speedups | None:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from grader.records.verdict import Verdict
 from grader.reports.causes import alike, hints, sightings, unmeasured, wrong
-from grader.reports.charts import roofline, speedups
+from grader.reports.charts import picture, roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
 from grader.reports.escaping import line, plain, readable
 from grader.reports.explanations import explanations
@@ -254,6 +254,7 @@ def _environment() -> Environment:
         "percent": lambda share: f"{share:.0%}",
         "value": number,
         "error": largest_error,
+        "picture": picture,
         "cases": lambda count: f"{count} case" if count == 1 else f"{count} cases",
     }
     environment.globals |= {

@@ -103,6 +103,7 @@ def raced(name: str = "layernorm_forward", **changes: object) -> dict[str, Any]:
         "total": 37000,
         "nan": 2,
         "first_bad": [{"index": [0, 999], "expected": 0.25, "got": "NaN"}],
+        "picture": ["...#", "..1#"],
     }
     cases = [
         {

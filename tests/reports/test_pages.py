@@ -82,6 +82,16 @@ def test_a_page_shows_what_failed_with_its_diagnosis_and_the_marked_line() -> No
     assert '<span class="here"><i>17</i>  value = shared[lane];</span>' in text
 
 
+def test_a_page_draws_which_parts_of_an_output_are_wrong() -> None:
+    text = submission_page(view(samples.record("doe", samples.raced()), staff=False), TITLE)
+    drawing = text[text.index("which parts of ln_res are wrong") :].partition("</svg>")[0]
+    assert re.findall(r'x="([\d.]+)%" y="(\d+)" width="25.00%" height="10" opacity="([\d.]+)"', drawing) == [
+        ("75.00", "0", "1.00"),
+        ("50.00", "10", "0.10"),
+        ("75.00", "10", "1.00"),
+    ]
+
+
 def racing() -> Record:
     checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": [samples.two_accesses()]}]
     return samples.record("doe", samples.problem(), samples.raced(checks=checks))

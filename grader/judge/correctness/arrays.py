@@ -195,4 +195,5 @@ def _output(comparison: Comparison) -> OutputResult:
             BadElement(index=list(element.index), expected=value(element.expected), got=value(element.actual))
             for element in comparison.first_bad
         ],
+        picture=comparison.picture,
     )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 SHOWN = 5  # wrong elements that a report lists
+_DOWN, _ACROSS = 16, 32  # cells of the picture of what is wrong
+_COLOURS = 4  # a last axis of so many elements, behind two others, is that of a pixel's colours
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class Comparison:
     def right(self) -> bool:
         """Whether every element is right."""
         return self.bad == 0
+
+    @property
+    def picture(self) -> list[str]:
+        """Where its wrong elements are; see ``OutputResult.picture``. Empty where there are none."""
+        return picture(self.wrong) if self.bad else []
 
 
 def compare(name: str, expectation: Expectation, actual: NDArray[np.generic]) -> Comparison:
@@ -140,6 +147,29 @@ def _further(expectation: Expectation) -> Iterator[Candidate]:
     """The candidates behind the first one, each made when it is asked for."""
     yield from expectation.candidates[1:]
     yield from expectation.further()
+
+
+def picture(wrong: Mask) -> list[str]:
+    """How much of each part of an array is wrong, as rows of at most 16 texts of at most 32 characters.
+
+    The last axis goes across, all others go down; of the colours of a pixel one suffices. A part is ``.`` if
+    all of it is right, ``#`` if all is wrong, and else a digit from 1 to 9: tenths of it, rounded up.
+    """
+    if wrong.ndim > 2 and wrong.shape[-1] <= _COLOURS:
+        wrong = np.asarray(wrong.any(axis=-1))
+    rows = wrong.reshape(-1, wrong.shape[-1])
+    down, across = (_starts(size, most) for size, most in zip(rows.shape, (_DOWN, _ACROSS), strict=True))
+    counts = np.add.reduceat(np.add.reduceat(rows, down, axis=0, dtype=np.int64), across, axis=1)
+    sizes = np.outer(np.diff([*down, rows.shape[0]]), np.diff([*across, rows.shape[1]]))
+    tenths = np.minimum(np.ceil(10 * counts / sizes), 9).astype(int)
+    marks = np.where(counts == sizes, "#", np.where(counts == 0, ".", tenths.astype(str)))
+    return ["".join(row) for row in marks]
+
+
+def _starts(size: int, most: int) -> NDArray[np.int64]:
+    """Where equal parts of ``size`` elements begin, of which there are at most so many."""
+    parts = min(size, most)
+    return np.arange(parts) * size // parts
 
 
 def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) -> int:

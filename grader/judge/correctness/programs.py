@@ -315,6 +315,7 @@ def _by_elements(name: str, expected: Numbers, content: bytes, ignored: Sequence
             BadElement(index=list(element.index), expected=value(element.expected), got=value(element.actual))
             for element in compared.first_bad
         ],
+        picture=compared.picture,
     )
     if compared.right:
         return Compared(result)
@@ -335,6 +336,7 @@ def _result(
     nan: int = 0,
     infinite: int = 0,
     first_bad: Sequence[BadElement] = (),
+    picture: Sequence[str] = (),
 ) -> OutputResult:
     return OutputResult(
         name=name,
@@ -345,5 +347,6 @@ def _result(
         nan=nan,
         infinite=infinite,
         first_bad=list(first_bad),
+        picture=list(picture),
         rule=rule,
     )

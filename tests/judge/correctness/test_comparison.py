@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grader.judge.correctness import comparison
-from grader.judge.correctness.comparison import SHOWN, changed_elements, compare
+from grader.judge.correctness.comparison import SHOWN, changed_elements, compare, picture
 from grader.problems.problem import Candidate, Expectation
 
 ROWS, COLUMNS = 4, 10
@@ -158,3 +158,30 @@ def test_a_number_without_dimensions_is_a_row_of_one() -> None:
     assert compare("out", total, np.array([3.25], np.float32)).right
     wrong = compare("out", total, np.array([4.0], np.float32))
     assert [(element.index, element.actual) for element in wrong.first_bad] == [((0,), 4.0)]
+
+
+def test_a_picture_shows_which_parts_are_wrong_and_how_much_of_them() -> None:
+    wrong = np.zeros((64, 320), bool)
+    wrong[:8, 310:] = True  # the parts are 4 x 10
+    wrong[63, 0] = True
+    wrong[32, 20:30] = True
+    rows = picture(wrong)
+    assert (len(rows), {len(row) for row in rows}) == (16, {32})
+    assert rows[:2] == ["." * 31 + "#"] * 2
+    assert rows[15] == "1" + "." * 31
+    assert rows[8] == "..3" + "." * 29
+    assert set("".join(rows[2:8] + rows[9:15])) == {"."}
+
+
+def test_a_picture_of_a_vector_is_a_row_and_one_of_an_image_has_no_colours() -> None:
+    assert picture(np.array([True, False, False])) == ["#.."]
+    image = np.zeros((2, 3, 3), bool)
+    image[1, 2, 0] = True
+    assert picture(image) == ["...", "..#"]
+
+
+def test_right_outputs_have_no_picture() -> None:
+    assert compare("out", expectation(ONES), RIGHT).picture == []
+    assert compare("out", expectation(ONES), changed((2, 9), 7.0)).picture == [
+        *("." * COLUMNS, "." * COLUMNS, "." * 9 + "#", "." * COLUMNS)
+    ]
