@@ -424,15 +424,14 @@ def _of_same_inputs(bug: Callable[[Inputs], T]) -> Callable[[Inputs], T]:
 
 
 def _kept(compute: Callable[..., T]) -> Callable[..., T]:
-    results: dict[tuple[int, str], T] = {}
+    results: dict[object, T] = {}
 
     def of(case: Case, *given: Inputs) -> T:
-        place = case.seed, case.name
-        if place not in results:
+        if case.content not in results:
             if len(results) >= KEPT:  # another seed's
                 results.clear()
-            results[place] = compute(case, *given)
-        return results[place]
+            results[case.content] = compute(case, *given)
+        return results[case.content]
 
     return of
 

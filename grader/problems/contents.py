@@ -43,6 +43,7 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
 DrawAll = Callable[[np.random.Generator], Mapping[str, Any]]
 
 _FEW = 3  # borders between segments
+_PAIRS = 2  # of numbers that change places
 _MOST_RUNS = 64  # of numbers of one magnitude in a row
 _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them are exact
 
@@ -73,6 +74,22 @@ class Linked:
         return arrays
 
 
+def _exchange(random: np.random.Generator, numbers: Numbers) -> None:
+    """Let pairs of numbers change places; the first and the last one stay."""
+    inner = numbers.reshape(-1)[1:-1]
+    pairs = random.permutation(inner.size)[: 2 * _PAIRS]
+    inner[pairs] = np.roll(inner[pairs], 1)
+
+
+def _move_border(random: np.random.Generator, offsets: Numbers) -> None:
+    """Let the border between two segments move by an element, if one of the two has any."""
+    lengths = np.diff(offsets)
+    movable = np.flatnonzero(lengths[:-1] + lengths[1:]) + 1
+    if movable.size:
+        border = random.choice(movable)
+        offsets[border] += 1 if lengths[border] else -1
+
+
 @dataclass(frozen=True)
 class Content:
     """The content of an input array: its shape, and how its elements are drawn.
@@ -84,6 +101,7 @@ class Content:
         fixed: whether its elements belong where they are, so that they must not be rotated.
         linked: what draws it together with others.
         ends: between which any number of its type may be an element; None if it must not be just any number.
+        move: lets a few of its numbers change places; None if they belong where they are.
     """
 
     shape: tuple[int, ...]
@@ -92,6 +110,7 @@ class Content:
     fixed: bool = False
     linked: Linked | None = None
     ends: tuple[float, float] | None = None
+    move: Callable[[np.random.Generator, Numbers], None] | None = None
 
     def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
         """The array in the type ``dtype``."""
@@ -149,7 +168,7 @@ def real(*shape: int) -> Content:
     first; or normal but for the first row, or the first quarter of a vector, or every second number, which
     are equal: a kernel may take these for a sample of all.
     """
-    return Content(shape, _real, ends=(-np.inf, np.inf))
+    return Content(shape, _real, ends=(-np.inf, np.inf), move=_exchange)
 
 
 def scores(*shape: int, large: float) -> Content:
@@ -163,7 +182,7 @@ def scores(*shape: int, large: float) -> Content:
             EQUAL: usual[EQUAL],
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, move=_exchange)
 
 
 def positive(*shape: int) -> Content:
@@ -176,7 +195,7 @@ def positive(*shape: int) -> Content:
             if name not in {ZEROS, NEGATIVE_ZEROS}
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, move=_exchange)
 
 
 def uniform(low: float, high: float, *shape: int) -> Content:
@@ -188,7 +207,7 @@ def uniform(low: float, high: float, *shape: int) -> Content:
             EQUAL: lambda random, shape: np.full(shape, random.choice([low, high])),
         }
 
-    return Content(shape, draws, ends=(low, high))
+    return Content(shape, draws, ends=(low, high), move=_exchange)
 
 
 def integers(low: int, high: int, *shape: int) -> Content:
@@ -219,7 +238,7 @@ def integers(low: int, high: int, *shape: int) -> Content:
             **({ZEROS: lambda _, shape: np.zeros(shape, np.int64)} if low <= 0 <= high else {}),
         }
 
-    return Content(shape, draws, ends=(low, high))
+    return Content(shape, draws, ends=(low, high), move=_exchange)
 
 
 def indices(below: int, *shape: int) -> Content:
@@ -236,7 +255,7 @@ def indices(below: int, *shape: int) -> Content:
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 
-    return Content(shape, draws, below)
+    return Content(shape, draws, below, move=_exchange)
 
 
 def offsets(total: int, count: int) -> Content:
@@ -281,7 +300,7 @@ def offsets(total: int, count: int) -> Content:
             LONG: long,
         }
 
-    return Content((count + 1,), draws, total + 1)
+    return Content((count + 1,), draws, total + 1, move=_move_border)
 
 
 def permutation(count: int) -> Content:
@@ -294,7 +313,7 @@ def permutation(count: int) -> Content:
             DESCENDING: lambda *_: np.arange(count)[::-1],
         }
 
-    return Content((count,), draws, count, fixed=True)
+    return Content((count,), draws, count, fixed=True, move=_exchange)
 
 
 def ascending(content: Content) -> Content:
@@ -306,7 +325,7 @@ def ascending(content: Content) -> Content:
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {name: in_order(draw) for name, draw in content.draws(dtype).items()}
 
-    return replace(content, draws=draws, fixed=True, ends=None)
+    return replace(content, draws=draws, fixed=True, ends=None, move=None)
 
 
 def together(draws: Mapping[str, DrawAll], **shapes: tuple[int, ...]) -> dict[str, Content]:
@@ -355,7 +374,7 @@ def truths(*shape: int) -> Content:
             EQUAL: lambda random, shape: np.full(shape, random.random() < 0.5),
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, move=_exchange)
 
 
 def mask(*shape: int) -> Content:

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
 __all__ = ["FormulaError", "Range", "backward_of", "problem"]
 
 FEW = 6  # places along a size of an example
+SOME = 64  # elements of a case, from which on a few of them may change places
 SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+|([\w ]+?)\s*\*\s*)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
@@ -276,6 +277,7 @@ def of_parameters(
         oracle=parts.oracle,
         minimal_bytes=parts.minimal_bytes,
         space=parts.space,
+        similar=parts.similar,
     )
     if sequence is not None:
         sequence.checked(parts.roomy, parts.shapes(parts.roomy))
@@ -574,6 +576,12 @@ class _Parts:
         (case,) = build_cases(seed, [row])
         return suited(case, self.sizes, self.passed, self.about)
 
+    def similar(self, case: Case, number: int) -> Case | None:
+        """The case of which some numbers have changed places; None where they are few, or alike."""
+        if case.distribution != NORMAL or self.about(case.sizes) < SOME:
+            return None
+        return replace(case, moved=number)
+
     def marked(self, group: str, sizes: Sizes, mark: float, seed: int) -> tuple[Case, ...]:
         """Cases of these sizes in which the arrays are ``mark`` alone, or begin with it before zeros."""
         cases = []
@@ -737,6 +745,10 @@ class _Parts:
         if case.mark is not None:
             for array, content in distributed.items():
                 content.marked(arrays[array.name], case.mark, array.dtype, case.distribution)
+        if case.moved:
+            for array, content in contents.items():
+                if content.move is not None and array.name not in linked:
+                    content.move(generator(case.seed + case.moved), arrays[array.name])
         scalars = {**case.sizes, **self.scalars(arguments, case), **numbers}
         shapes = self.returned(case.sizes) | self.declared(case.sizes, {**scalars, **arrays})
         written = [array.name for array in self.outputs if array.role is Role.OUTPUT]

@@ -188,6 +188,12 @@ class Case:
     at_places: bool = False  # whether large outputs may be compared at some places alone
     on: str = ""  # the kind of device that alone runs it, "sim" or "gpu"; "" for both
     mark: float | None = None  # a number that the arrays of its distribution hold; see Space.marked
+    moved: int = 0  # which numbers of the inputs change places; see Problem.similar
+
+    @property
+    def content(self) -> tuple[str, int, int]:
+        """What its inputs follow from, in a problem and a run."""
+        return self.name, self.seed, self.moved
 
 
 @dataclass(frozen=True)
@@ -468,6 +474,10 @@ def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
 
+def _none_is_similar(_case: Case, _number: int) -> Case | None:
+    return None
+
+
 def _no_terms(_: Inputs) -> Mapping[str, NDArray[np.float64]]:
     return {}
 
@@ -488,6 +498,8 @@ class Problem:
         terms: of outputs that are sums over the rows of the inputs, by name: [rows, *shape of the output].
         checker: looks at the outputs once all that the oracle expects is right; None where the oracle says
             everything. Outputs that the oracle does not know are the checker's alone.
+        similar: the case whose inputs are those of a case but for a few numbers, which have changed places;
+            other ones for each number from 1 on. None where the problem has no such case.
     """
 
     id: str
@@ -500,6 +512,7 @@ class Problem:
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     terms: Bug = _no_terms
     checker: Checker | None = None
+    similar: Callable[[Case, int], Case | None] = _none_is_similar
 
     @property
     def sources(self) -> tuple[str, ...]:

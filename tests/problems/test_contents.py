@@ -23,6 +23,7 @@ from grader.problems.contents import (
     SUBNORMAL,
     Content,
     Number,
+    ascending,
     indices,
     integers,
     offsets,
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from grader.problems.formula import FormulaProblem
+    from grader.problems.problem import KernelProblem
 
 
-def doubled(content: Callable[[int], Content]) -> FormulaProblem:
+def doubled(content: Callable[[int], Content]) -> KernelProblem:
     return problem(
         id="scale",
         file="scale.cu",
@@ -229,3 +230,37 @@ def test_integers_hold_a_whole_number_between_their_ends(mark: float, *, holds: 
     assert content.can_hold(mark, "int32", EQUAL) is holds
     numbers = content.marked(np.zeros(3, np.int32), mark, "int32", EQUAL)
     assert (numbers == (mark if holds else 0)).all()
+
+
+def moved(asked: KernelProblem, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """An input of a case and that of a similar one."""
+    case = asked.space.case("sizes", {"n": n}, "normal", 5)
+    similar = asked.similar(case, 1)
+    assert similar is not None
+    return asked.inputs(case).arrays["x"], asked.inputs(similar).arrays["x"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("content", [real, partial(integers, -1000, 1000), partial(indices, 5000)])
+def test_in_a_similar_case_some_inner_numbers_have_changed_places(content: Callable[..., Content]) -> None:
+    before, after = moved(doubled(content), 500)
+    assert 2 <= np.count_nonzero(before != after) <= 4
+    assert sorted(before.tolist()) == sorted(after.tolist())
+    assert (before[0], before[-1]) == (after[0], after[-1])
+
+
+def test_in_a_similar_case_one_border_between_segments_has_moved() -> None:
+    before, after = moved(doubled(lambda n: offsets(300, n)), 100)
+    assert np.count_nonzero(before != after) == 1
+    assert np.abs(before - after).max() == 1
+    assert (np.diff(after) >= 0).all()
+    assert (after[0], after[-1]) == (0, 300)
+
+
+def test_numbers_that_belong_where_they_are_stay() -> None:
+    before, after = moved(doubled(lambda n: ascending(real(n))), 500)
+    assert (before == after).all()
+
+
+@pytest.mark.parametrize(("n", "distribution"), [(500, EQUAL), (20, "normal")])
+def test_what_is_small_or_alike_has_no_similar_case(n: int, distribution: str) -> None:
+    assert DOUBLED.similar(DOUBLED.space.case("sizes", {"n": n}, distribution, 5), 1) is None

@@ -79,7 +79,7 @@ class _Memory:
         self._working: defaultdict[_Key, threading.Lock] = defaultdict(threading.Lock)
 
     def inputs(self, case: Case) -> Inputs:
-        key = case.name, case.seed
+        key = case.content
         with self._working[key]:
             if (inputs := self._drawn.get(key)) is None:
                 self._drawn[key] = inputs = self._inputs_of(key, case)
@@ -102,7 +102,7 @@ class _Memory:
         return inputs
 
     def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
-        key = case.name, case.seed
+        key = case.content
         if inputs is not self._drawn.get(key):
             return self._problem.oracle(case, inputs)
         return self._expectations((*key, "oracle"), partial(self._problem.oracle, case, inputs))
@@ -111,7 +111,7 @@ class _Memory:
         self, oracle: Oracle, case: Case, inputs: Inputs, slices: Slices, first: int, length: int
     ) -> Mapping[str, Expectation]:
         assert isinstance(self._problem, KernelProblem)
-        key = case.name, case.seed
+        key = case.content
         if inputs is not self._drawn.get(key):
             return of_slices(oracle, case, inputs, slices, first, length)
         work_out = partial(self._problem.expected_in, case, inputs, slices, first, length)

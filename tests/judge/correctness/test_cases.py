@@ -413,6 +413,27 @@ def numbered(count: int) -> tuple[Case, ...]:
 ENDS = [Status.CRASHED, Status.EXITED, Status.TIMEOUT, Status.CUDA_ERROR, Status.LIMIT]
 
 
+def test_a_later_order_meets_a_similar_case_where_there_is_one_and_else_fresh_numbers() -> None:
+    met: list[tuple[int, int]] = []
+
+    def inputs(case: Case) -> Inputs:
+        met.append((case.seed, case.moved))
+        return double(case)
+
+    def similar(case: Case, number: int) -> Case | None:
+        return replace(case, moved=number) if case.seed > 1 else None
+
+    correctness.judge(
+        replace(PROBLEM, inputs=inputs, similar=similar),
+        tuple(Case(f"case {seed}", "all", {}, "normal", seed) for seed in (1, 2, 3)),
+        lambda: FakeSession(right),
+        (Schedule.PROGRAM, Schedule.REVERSED),
+        memory=Memory.DEVICE,
+        seconds=1.0,
+    )
+    assert met == [(1, 0), (2, 0), (2, 0), (3, 0), (3, 0), (3, 1)]
+
+
 @pytest.mark.parametrize("status", ENDS)
 def test_a_case_that_ends_the_runner_costs_itself_alone(status: Status) -> None:
     judged, sessions = run(lambda call: Answer(status, "it died") if content(call) == 1 else right(call))
