@@ -68,6 +68,36 @@ extern "C" __global__ void looks_itself(int* words, int* out) {
   if (threadIdx.x == 0 && words[blockIdx.x + 2] == blockDim.x) atomicAdd(out, blockIdx.x + 1);
   if (threadIdx.x == 0) atomicAdd(&words[1], atomicAdd(&words[0], 1));
 }
+// Atomics whose results nobody needs before the next one: that one may take place first.
+extern "C" __global__ void counted_first(int* words, int* out) {
+  const int before = atomicAdd(&words[0], blockIdx.x + 1);
+  const unsigned count = atomicAdd(&words[1], 1);
+  if (count == gridDim.x - 1) *out = atomicExch(&words[0], 0);
+  else if (before < 0) *out = before;
+}
+// Each puts something into its box and empties the other one's: one of two finds something there.
+extern "C" __global__ void boxes(int* words, int* out) {
+  const int mine = atomicExch(&words[blockIdx.x], blockIdx.x + 1);
+  const int other = atomicExch(&words[blockIdx.x ^ 1], -1);
+  if (other > 0) atomicMax(out, 1);
+  if (mine > 100) *out = mine;
+}
+extern "C" __global__ void counted_behind_a_fence(int* words, int* out) {
+  const int before = atomicAdd(&words[0], blockIdx.x + 1);
+  __threadfence();
+  const unsigned count = atomicAdd(&words[1], 1);
+  if (count == gridDim.x - 1) *out = atomicExch(&words[0], 0);
+  else if (before < 0) *out = before;
+}
+extern "C" __global__ void counted_by_the_result(int* words, int* out) {
+  const int before = atomicAdd(&words[0], blockIdx.x + 1);
+  const unsigned count = atomicAdd(&words[1], before < 0 ? 2 : 1);
+  if (count == gridDim.x - 1) *out = atomicExch(&words[0], 0);
+}
+extern "C" __global__ void one_place_twice(int* words, int* out) {
+  const int first = atomicAdd(&words[0], 1), second = atomicAdd(&words[threadIdx.x], 1);
+  atomicAdd(out, first < second ? blockIdx.x + 1 : 100);
+}
 // All wait until all have come.
 extern "C" __global__ void waits(int* words, int* out) {
   atomicAdd(&words[0], 1);
@@ -121,6 +151,16 @@ extern "C" __global__ void each_lane_its_own(int*, int* out) {
   const int all = __reduce_add_sync(~0u, own);
   if (threadIdx.x == 0) atomicMax(out, all);
 }
+// A maximum, then its place: between the two another warp may have found a larger one. The first look is a decoy.
+extern "C" __global__ void place_of_maximum(int*, int* out) {
+  __shared__ int best, place;
+  if (threadIdx.x == 0) best = place = 0;
+  __syncthreads();
+  const int key = threadIdx.x < 32 ? 1 : 9 - threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0 && atomicMax(&best, 1) <= key && atomicMax(&best, key) < key) atomicExch(&place, key);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicMax(out, place);
+}
 extern "C" __global__ void waits_for_lanes(int*, int* out) {
   __shared__ int sum;
   if (threadIdx.x == 0) sum = 0;
@@ -147,6 +187,9 @@ RIGHT = {
     "fence_of_the_first": 32,
     "looks_itself": 32,
     "waits": 1,
+    "counted_behind_a_fence": 1,
+    "counted_by_the_result": 1,
+    "one_place_twice": 1,
 }
 
 
@@ -183,6 +226,14 @@ def test_what_nothing_orders_is_missing_in_the_reversed_order(library: Path, ker
     assert result(library, kernel, Options(order=Order.REVERSED, threads=1)) < right
 
 
+@pytest.mark.parametrize(("kernel", "blocks", "right"), [("counted_first", BLOCKS, SUM), ("boxes", 2, 1)])
+def test_an_atomic_may_pass_another_one_whose_result_it_does_not_need(
+    library: Path, kernel: str, blocks: int, right: int
+) -> None:
+    assert result(library, kernel, Options(threads=1), blocks=blocks) == right
+    assert result(library, kernel, Options(order=Order.REVERSED, threads=1), blocks=blocks) < right
+
+
 @pytest.mark.parametrize("options", EVERY_WAY)
 @pytest.mark.parametrize("kernel", IN_BLOCKS)
 def test_what_orders_the_lanes_of_a_block_is_right(library: Path, kernel: str, options: Options) -> None:
@@ -195,3 +246,8 @@ def test_lanes_that_nothing_orders_miss_what_others_add_in_shared_memory(library
     right = sum(range(32))
     assert result(library, kernel, Options(threads=1), 32) == right
     assert result(library, kernel, Options(order=Order.REVERSED, threads=1), 32, blocks=1) < right
+
+
+def test_a_warp_lets_others_go_on_behind_an_atomic_that_is_not_its_first(library: Path) -> None:
+    assert result(library, "place_of_maximum", Options(threads=1), 256, blocks=1) == 8
+    assert result(library, "place_of_maximum", Options(order=Order.REVERSED, threads=1), 256, blocks=1) < 8

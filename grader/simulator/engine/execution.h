@@ -49,6 +49,8 @@ struct Split {
   std::uint32_t barrier = 0;
   Mask members = 0;        // of a collective
   std::uint64_t turn = 0;  // when it last ran
+  const Instruction* passed = nullptr;  // an atomic that a later one has passed, which takes place when it runs again
+  Mask passed_mask = 0;
 };
 
 struct WarpState {
@@ -62,7 +64,7 @@ struct WarpState {
   // reversed order alone.
   std::array<std::uint64_t, lane_count> ways{};
   std::uint64_t last_way = 0;
-  void part(Mask lanes);      // these lanes go another way than those that they were with
+  void part(Mask lanes);  // these lanes go another way than those that they were with
   void converge(Mask lanes);  // these lanes are together
   // Of `lanes`, which are at one place, those that stay with the first one; `all` is who has not ended yet.
   Mask together(Mask lanes, Mask all) const;
@@ -90,15 +92,17 @@ struct Block {
   std::unique_ptr<SharedRaces> races;
   std::vector<std::uint8_t> written;  // of shared memory, per byte
   std::map<std::uint32_t, UnwrittenValues::Origin> copied_unwritten;  // there, by the byte
-  std::uint32_t looked = 0;           // when it last looked at what other blocks publish
-  bool looking = false;               // its last access was such a look
-  std::uint32_t heard = 0;            // when it last read something volatile or atomic
-  bool hearing = false;               // its last access was that
-  std::uint32_t look_site = 0;        // where
+  std::uint32_t looked = 0;  // when it last looked at what other blocks publish
+  bool looking = false;  // its last access was such a look
+  std::uint32_t heard = 0;  // when it last read something volatile or atomic
+  bool hearing = false;  // its last access was that
+  std::uint32_t look_site = 0;  // where
   std::unordered_map<Address, std::uint32_t> looks;  // when it last read something strong from there
-  std::uint32_t stepped_back = 0;  // warps that have let others go on, a bit each
-  std::uint32_t offers = 0,
-                interruptions = 0;  // what it has told others while it could be interrupted; how often it was
+  std::array<std::uint64_t, 32> stepped_back{};  // where each warp has let others go on: sites, by their last bits
+  std::uint32_t offers = 0;  // what it has told others while it could be interrupted
+  std::array<std::uint32_t, 2> interruptions{};  // how often it was: [1] behind atomics with a result
+  std::array<std::uint8_t, 64> interrupted_at{};  // how often at each site, by its last bits
+  std::uint32_t passings = 0;  // how often an atomic has passed another one
 };
 
 // Of one instruction; the names are LineCount's.
@@ -203,7 +207,7 @@ struct alignas(128) Worker {
   Counts counts;
   bool counting = false;
   std::vector<std::unique_ptr<Block>> idle;  // for reuse
-  std::vector<std::uint32_t> seen_words;     // scratch of the bank counter
+  std::vector<std::uint32_t> seen_words;  // scratch of the bank counter
   std::uint32_t seen_tick = 0;
   std::uint64_t clock = 0;
   std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
@@ -211,12 +215,12 @@ struct alignas(128) Worker {
   bool progressed = false;  // a warp ended, or passed a barrier of its block
   Pause to_pause = Pause::never;  // of the block that runs
   bool at_draw = false;  // it may pause there, too
-  bool paused = false;      // the block has just done so
+  bool paused = false;  // the block has just done so
   bool interrupts = false;  // whether the block that runs may pause behind anything that it tells others
-  Trail* trail = nullptr;   // of a warp that is watched
-  Frame* frame = nullptr;   // of the split that runs
-  std::vector<std::uint8_t> ways;   // per instruction with a guard: taken_way, passed_way; empty: not observed
-  std::vector<Compared> compared;   // as KernelCode::comparisons
+  Trail* trail = nullptr;  // of a warp that is watched
+  Frame* frame = nullptr;  // of the split that runs
+  std::vector<std::uint8_t> ways;  // per instruction with a guard: taken_way, passed_way; empty: not observed
+  std::vector<Compared> compared;  // as KernelCode::comparisons
 
   explicit Worker(LaunchState&);
   void run();  // takes blocks until there are none

@@ -314,7 +314,10 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->looked = 0;
   block->looking = false;
   block->looks.clear();
-  block->offers = block->interruptions = block->stepped_back = 0;
+  block->offers = block->passings = 0;
+  block->interruptions.fill(0);
+  block->stepped_back.fill(0);
+  block->interrupted_at.fill(0);
   std::memset(block->shared, 0xff, launch.shared_size);
   std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;

@@ -92,6 +92,8 @@ struct alignas(64) Instruction {
   bool overwrites : 1 = false;  // of these, an exchange, which decides nothing by what it has read
   bool draws : 1 = false, draws_in_block : 1 = false;  // an atomic whose result tells its thread what others have done
   bool packed : 1 = false;  // an atomic on two halves, each by itself
+  // Of two relaxed atomics behind each other: nothing orders them, so the second one may take place first.
+  bool may_be_passed : 1 = false, passes : 1 = false;
 };
 
 struct Region {

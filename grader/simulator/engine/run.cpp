@@ -16,7 +16,10 @@ constexpr std::uint64_t quantum = 4096;      // instructions of one split while 
 constexpr std::uint64_t spin_cost = 1024;    // what a volatile load takes of a slice: it may be a spin loop
 constexpr std::uint64_t nap = 1 << 14;       // what nanosleep takes of it, and a wait for an mbarrier
 constexpr std::uint32_t max_depth = 2048;    // calls inside each other
-constexpr std::uint32_t most_interruptions = 8;  // of a block
+constexpr std::uint32_t most_interruptions = 12;    // of a block, behind atomics with results and behind all else
+constexpr std::uint8_t most_interruptions_at = 3;  // at one place of its code
+constexpr int most_steps_back = 4;                 // of a warp
+constexpr std::uint32_t most_passings = 4;         // of a block
 
 // Of collectives: bar.warp.sync "guarantees memory ordering among participating threads"; shuffles, votes, matches,
 // reductions and matrix instructions do not ("Parallel Synchronization and Communication Instructions"). The compiler
@@ -68,7 +71,7 @@ class Runner {
         continue;
       }
       Split& b = splits[static_cast<std::size_t>(best)];
-      if (s.frame == b.frame && s.pc == b.pc) {
+      if (s.frame == b.frame && s.pc == b.pc && !s.passed && !b.passed) {
         b.mask |= s.mask;
         drop_frame(state_, s.frame);
         splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(n--));
@@ -87,7 +90,7 @@ class Runner {
         if (static_cast<int>(n) == best || s.state != Split::State::ready) continue;
         others_ = true;
         if (s.frame == b.frame && s.pc > b.pc && !rotate_) limit_ = std::min(limit_, s.pc);
-        if (s.frame == b.frame && s.pc == b.pc) {
+        if (s.frame == b.frame && s.pc == b.pc && !s.passed && !b.passed) {
           splits[static_cast<std::size_t>(best)].mask |= s.mask;
           drop_frame(state_, s.frame);
           splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(n));
@@ -125,6 +128,10 @@ class Runner {
     std::uint32_t pc = s.pc, start = pc;
     Mask mask = s.mask;
     const std::uint32_t limit = limit_;
+    if (s.passed) [[unlikely]]
+      if (!catch_up(number, mask)) return;
+    const Instruction* passed = nullptr;
+    Mask passed_mask = 0;
     while (true) {
       const Instruction& i = code_[pc];
       Mask m = mask;
@@ -145,6 +152,26 @@ class Runner {
           break;
         case Flow::memory:
           if (m) {
+            if (i.may_be_passed && lets_pass()) [[unlikely]] {
+              passed = &i;
+              passed_mask = m;
+              ++pc;
+              break;
+            }
+            if (passed) [[unlikely]] {
+              if (i.passes && m == passed_mask && !meet(*passed, i, m)) {
+                ++w_.block->passings;
+                i.run(w_, i, m);
+                account(start, pc + 1, mask);
+                save(number, pc + 1, mask);
+                state_.splits[number].passed = passed;
+                state_.splits[number].passed_mask = passed_mask;
+                worker_.paused = true;
+                left_ = 0;
+                return;
+              }
+              passed->run(w_, *std::exchange(passed, nullptr), passed_mask);
+            }
             const bool may_pause = i.publishes || (i.draws && worker_.at_draw);
             if (may_pause && worker_.to_pause == Pause::before) [[unlikely]] {
               // The instruction comes again, and is counted then.
@@ -169,13 +196,13 @@ class Runner {
               leave(number, gone, pc);
               return;
             }
-            if (i.draws_in_block && steps_back()) [[unlikely]] {
+            if (i.draws_in_block && steps_back(i.site)) [[unlikely]] {
               account(start, pc + 1, mask);
               save(number, pc + 1, mask);
               left_ = 0;
               return;
             }
-            if (i.lets_others_run && worker_.interrupts && interrupted()) [[unlikely]] {
+            if (i.lets_others_run && worker_.interrupts && interrupted(i)) [[unlikely]] {
               account(start, pc + 1, mask);
               save(number, pc + 1, mask);
               worker_.paused = true;
@@ -250,6 +277,7 @@ class Runner {
           return;
       }
       if (pc >= limit) {
+        if (passed) passed->run(w_, *passed, passed_mask);
         account(start, pc, mask);
         save(number, pc, mask);
         return;
@@ -263,24 +291,65 @@ class Runner {
     left_ = 0;
   }
 
-  // In the reversed order every second warp lets the others go on once, behind an atomic in shared memory that tells it
-  // what they have done so far. The last one to run does not, so that it finds what these have not done yet.
-  bool steps_back() {
+  // In the reversed order every second warp lets the others go on once behind atomics in shared memory that tell it
+  // what they have done so far. The last one to run does not, so that it finds what these have not done yet. While one
+  // waits the others may come to their end, so half of them do not wait behind the first atomic that they meet.
+  bool steps_back(std::uint32_t site) {
     Block& block = *w_.block;
-    const std::uint32_t bit = 1u << w_.number;
-    if (worker_.launch.options.order != Order::reversed || block.stepped_back & bit) return false;
+    auto& met = block.stepped_back[w_.number];
+    const std::uint64_t bit = std::uint64_t{1} << site % 64;
+    if (worker_.launch.options.order != Order::reversed || met & bit || std::popcount(met) == most_steps_back)
+      return false;
     if (w_.number % 2 != block.number % 2 || w_.number == block.order.back()) return false;
-    block.stepped_back |= bit;
-    return true;
+    const bool first = met == 0;
+    met |= bit;
+    return !first || w_.number / 2 % 2 != 0;
   }
 
   // At about every second place, so that others run between two things that the block tells them or sees of them.
-  bool interrupted() {
+  bool interrupted(const Instruction& i) {
     Block& block = *w_.block;
     const std::uint64_t place = block.number << 32 | block.offers++;
-    if (block.interruptions >= most_interruptions || place * 0x9e3779b97f4a7c15u >> 63) return false;
-    ++block.interruptions;
+    auto& of_kind = block.interruptions[i.draws];
+    auto& here = block.interrupted_at[i.site % block.interrupted_at.size()];
+    if (of_kind >= most_interruptions || here >= most_interruptions_at) return false;
+    if (place * 0x9e3779b97f4a7c15u >> 63) return false;
+    ++of_kind;
+    ++here;
     return true;
+  }
+
+  // In the reversed order, in every second block, a relaxed atomic may take place before the one ahead of it.
+  bool lets_pass() const {
+    const Block& block = *w_.block;
+    return launch_.options.order == Order::reversed && launch_.options.threads <= 1 && launch_.blocks > 1 &&
+           block.number % 2 == 1 && block.passings < most_passings;
+  }
+
+  // Whether a lane's two atomics are on the same bytes, where its own order counts.
+  bool meet(const Instruction& first, const Instruction& second, Mask m) const {
+    const auto address = [&](const Instruction& i, unsigned lane) {
+      return lanes_at<Address>(w_, i.o[i.reduces ? 0 : 1])[lane] + static_cast<Address>(i.offset);
+    };
+    for (; m; m &= m - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(m));
+      const Address a = address(first, lane), b = address(second, lane);
+      if (a < b + second.size && b < a + first.size) return true;
+    }
+    return false;
+  }
+
+  // The atomic that another one has passed takes place. Returns whether lanes are left.
+  bool catch_up(std::size_t number, Mask& mask) {
+    Split& s = state_.splits[number];
+    const Instruction& passed = *std::exchange(s.passed, nullptr);
+    passed.run(w_, passed, s.passed_mask);
+    if (!w_.fallen) return true;
+    const Mask gone = std::exchange(w_.fallen, 0);
+    mask &= ~gone;
+    save(number, s.pc, mask);
+    leave(number, gone, passed.site);
+    return false;
   }
 
   void save(std::size_t number, std::uint32_t pc, Mask mask) {

@@ -422,7 +422,8 @@ template <unsigned word_shift> struct Checker {
     Place there = launch.at(other.site);
     there.block = Dim3{n % g.x, n / g.x % g.y, n / g.x / g.y};
     there.does = other_writes ? "writes" : "reads";
-    auto [reason, facts] = missing(other, lane);
+    const bool locked = in_unfenced_lock(*w.block->races, w.number);
+    auto [reason, facts] = locked ? Lack{"unfenced_lock"} : missing(other, lane);
     if (me.only_volatile && other.only_volatile) facts.emplace_back("volatile", 1);
     auto finding = launch.finding("race_global", reason, i.site, {accessing(w, i, a, lane), std::move(there)},
                                   both(target(w, a, lane), std::move(facts)));

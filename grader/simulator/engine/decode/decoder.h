@@ -141,12 +141,14 @@ struct Decoder : OperandDecoder {
   void find_lines();
   void one_function(std::uint32_t number);
   void mark_expectations(std::uint32_t from);
+  void mark_passings();
   bool is_only_compared(std::uint32_t load) const;
   void mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>& original);
   void lay_out_shared(std::uint32_t kernel);
   void run(std::uint32_t kernel);
   // Instructions -> which operand is the address.
   std::map<std::uint32_t, std::uint32_t> compares_and_swaps;
+  std::set<std::uint32_t> relaxed_atomics;  // in global memory
   std::map<std::uint32_t, std::uint32_t> extremes;  // atomic minima and maxima
   std::set<Slot> shuffled;
   struct Volatile {

@@ -178,6 +178,7 @@ void Decoder::one_function(std::uint32_t number) {
   }
   list_arithmetic();
   mark_expectations(code.entry);
+  mark_passings();
   code.frame_bytes = align(frame_bytes, 64);
   code.registers = registers;
   code.shuffled.assign(shuffled.begin(), shuffled.end());
@@ -215,6 +216,25 @@ void Decoder::mark_expectations(std::uint32_t from) {
   extremes.clear();
   plain_loads.clear();
   volatiles.clear();
+}
+
+// Relaxed atomics on different places, of which the second one needs nothing of the first, have no order for other
+// threads ("Memory Consistency Model" of the PTX ISA): marks pairs with nothing but arithmetic between them.
+void Decoder::mark_passings() {
+  const auto sites = std::exchange(relaxed_atomics, {});
+  if (!program.lists.empty()) return;  // some operands are not where they can be seen
+  for (const auto site : sites) {
+    auto& first = program.code[site];
+    const auto mentions = [](const Instruction& i, Slot slot) { return std::ranges::find(i.o, slot) != std::end(i.o); };
+    const auto depends = [&](const Instruction& later, bool has_result) {
+      return (!first.reduces && mentions(later, first.o[0])) || (has_result && mentions(first, later.o[0]));
+    };
+    auto n = site + 1;
+    while (n < program.code.size() && program.code[n].flow == Flow::plain && !depends(program.code[n], true)) ++n;
+    if (!sites.contains(n)) continue;
+    auto& second = program.code[n];
+    first.may_be_passed = second.passes = !depends(second, !second.reduces);
+  }
 }
 
 // Whether nothing but comparisons reads what an instruction loads.

@@ -259,6 +259,7 @@ void Decoder::atomic(const Words& words) {
   program.draws_in_block |= i.draws_in_block;
   i.packed = type.name.ends_with("x2");
   order(i, words, true, space);
+  if (space == Space::global && !i.polls && !i.acquires && !i.releases) relaxed_atomics.insert(i.site);
   if (space != Space::global) program.shared_granule = std::min(program.shared_granule, type.bytes);
   if (space != Space::shared) program.global_granule = std::min<std::uint32_t>(program.global_granule, type.bytes);
 }
