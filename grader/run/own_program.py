@@ -47,7 +47,7 @@ template <typename T> std::vector<T> load_npy(const std::string &name) {{
   cudaMemcpy(actual.data(), output, actual.size() * sizeof(T), cudaMemcpyDefault);
   size_t wrong = 0;
   for (size_t i = 0; i < actual.size(); i++) {{
-    const std::conditional_t<(sizeof(T) < 4), float, T> a = actual[i];
+    const auto a = static_cast<std::conditional_t<(sizeof(T) < 4), float, T>>(actual[i]);
     const auto e = expected[i];
     if (a == e || (a != a && e != e) || std::abs(double(a - e)) <= allowed[i] || wrong++ >= 5) continue;
     std::string index;
@@ -255,7 +255,8 @@ def _python(problem: KernelProblem, call: Call) -> Iterator[str]:
             if argument.null:
                 value = "None"
             else:
-                view = ".view(torch.bfloat16)" if argument.dtype == "bfloat16" else ""
+                own = DTYPES[argument.dtype].storage.isbuiltin != 1  # its bits are saved
+                view = f".view(torch.{argument.dtype})" if own else ""
                 value = f'load("{argument.name}"){view}.cuda()'
             yield f"{argument.name} = {value}"
         elif isinstance(argument, ScalarArgument):

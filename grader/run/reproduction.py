@@ -258,5 +258,6 @@ def _stored(problem: KernelProblem, name: str) -> np.dtype[np.generic]:
 
 
 def _plain(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array in a type that NumPy can save; the bits of bfloat16, which it has not."""
-    return np.ascontiguousarray(array).view(np.uint16) if array.dtype.kind == "V" else array
+    """The array in a type that NumPy can save; the bits of those that it has not, as bfloat16."""
+    own = array.dtype.isbuiltin != 1
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}") if own else array
