@@ -237,6 +237,12 @@ VECTORS = {
 }
 """CUDA's vectors, and complex numbers: the type of their elements, and how many lie behind each other."""
 
+
+def alike(vector: str) -> tuple[str, ...]:
+    """The names of the same vector type: ``cuComplex`` is ``float2``; none of what is no vector."""
+    return tuple(name for name, lanes in VECTORS.items() if lanes == VECTORS.get(vector))
+
+
 _WORDS = {1: 0xF0F0F0F0, 2: 0xFFF0FFF0, 4: 0xFFF00000, 8: 0xFFF00000}
 """The bits that poison has set in each word of 32 bits, by the size of an element; the others are random."""
 

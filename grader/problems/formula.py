@@ -83,6 +83,7 @@ from grader.problems.problem import (
     scalars_of,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
+from grader.problems.scalars import ExactSizes
 from grader.problems.sequence import CallSequence, Declared
 from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
 from grader.problems.structs import flat, grouped, struct
@@ -830,7 +831,7 @@ class _Parts:
         """The outputs in float64, and how many operations of a right kernel make errors."""
         assert self.formula is not None
         with Rounding(None) as counter:
-            outputs = self.called(self.formula, values)
+            outputs = self.in_rounding(self.formula, values, counter)
         return outputs, math.inf if self.also else counter.inexact
 
     def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
@@ -886,12 +887,17 @@ class _Parts:
 
     def inexact(self, formula: Formula, values: Arguments, rounding: Rounding) -> dict[str, Tensor]:
         """The outputs of a formula that are of a floating-point type, by name, with errors."""
+        outputs = self.in_rounding(formula, values, rounding)
+        return {name: value for name, value in outputs.items() if value.is_floating_point()}
+
+    def in_rounding(self, formula: Formula, values: Arguments, rounding: Rounding) -> dict[str, Tensor]:
+        """The outputs of a formula whose arithmetic in Python is ``rounding``'s, too."""
         rough = {
             name: rounding.in_python(value) if isinstance(value, int | float) else value
             for name, value in values.items()
         }
-        outputs = self.called(formula, rough)
-        return {name: value for name, value in outputs.items() if value.is_floating_point()}
+        with ExactSizes():
+            return self.called(rounding.with_constants(formula), rough)
 
     def wide(self, inputs: Inputs) -> dict[str, Tensor]:
         """The input arrays: float64 for all floating-point types."""
