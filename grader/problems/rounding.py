@@ -143,7 +143,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
 
     def knows(self, name: str, args: Sequence[Any]) -> bool:
         """Whether there is an error model: of operations on integers alone, all are exact."""
-        if name in RELATIVE or name in EXACT or name in _SIZES:
+        if name in MODELLED:
             return True
         tensors = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
         return bool(tensors) and not any(tensor.is_floating_point() for tensor in tensors)
@@ -360,6 +360,10 @@ _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor
     "segment_reduce": _of_segments,
     "index_put": _of_put,
 }
+
+
+MODELLED = frozenset({*RELATIVE, *EXACT, *_SIZES})
+"""The operations that have an error model for floating-point numbers, views aside."""
 
 
 def one_thread() -> AbstractContextManager[None]:
