@@ -204,8 +204,7 @@ def check(
     yield from handout(examination)
     yield from enough_cases(examination)
     yield from magnitudes(examination)
-    in_python = [name for name in problems if isinstance(assignment.problems[name], ModuleProblem)]
-    others = [name for name in problems if name not in in_python]
+    others = [name for name in problems if not _is_in_python_alone(assignment, name)]
     results: list[ProblemResult] = []
     speeds: dict[str, dict[str, PerformanceResult]] = {}
     if others:
@@ -230,6 +229,21 @@ def check(
         yield Row(f"target of {result.id}", *target_row(entry, result.performance, speeds.get(result.id, {})))
 
 
+def _is_in_python_alone(assignment: Assignment, name: str) -> bool:
+    """Whether kernels are answered by Python files alone, for which there are folders of their own."""
+    of_kernels = isinstance(assignment.problems[name], KernelProblem)
+    return of_kernels and "cuda" not in assignment.rules.languages_of(name)
+
+
+def _asked_for(assignment: Assignment, name: str) -> tuple[str, ...]:
+    """The functions, or the file, that the handout has to name of a problem."""
+    problem = assignment.problems[name]
+    if not isinstance(problem, KernelProblem):
+        return (problem.file,)
+    is_function = _is_in_python_alone(assignment, name) and not isinstance(problem, ModuleProblem)
+    return (name,) if is_function else problem.entry_points
+
+
 def handout(examination: Examination) -> Iterator[Row]:
     """The handout names every entry point, every target, every step of points and every further demand."""
     folders = (examination.assignment.template, examination.assignment.folder)
@@ -240,8 +254,7 @@ def handout(examination: Examination) -> Iterator[Row]:
     text = paths[0].read_text(encoding="utf-8", errors="replace")
     missing = []
     for entry in (entry for entry in examination.assignment.rules.problems if entry.graded):
-        problem = examination.assignment.problems[entry.id]
-        terms = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
+        terms = _asked_for(examination.assignment, entry.id)
         missing += [f"{entry.id}'s {name}" for name in terms if name not in text]
         speeds = [("target", entry.target)] if entry.performance else []
         speeds += [("step at", step.at) for step in entry.steps]
