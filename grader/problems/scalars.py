@@ -220,5 +220,5 @@ def _named(code: CodeType) -> set[str]:
 
 def _is_of_library(function: FunctionType) -> bool:
     """Whether a function is none of an assignment's."""
-    package = function.__module__.partition(".")[0]
+    package = (function.__module__ or "").partition(".")[0]
     return package in {"grader", "numpy", "torch"} or package in sys.stdlib_module_names
