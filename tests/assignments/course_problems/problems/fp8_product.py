@@ -10,5 +10,6 @@ PROBLEM = problem(
     "float scale, int m, int n, int k, cudaStream_t stream)",
     formula=lambda a, b, scale: a @ b * scale,
     inputs=lambda m, n, k: {"a": real(m, k), "b": real(k, n), "scale": Number(0.125, 0.01, 4)},
-    sizes={"m": Range(1, 2000), "n": Range(1, 2000), "k": Range(1, 2000)},
+    sizes={"m": Range(1, 200), "n": Range(1, 200), "k": Range(1, 700)},
+    most=1 << 14,
 )

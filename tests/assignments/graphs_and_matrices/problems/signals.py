@@ -30,5 +30,5 @@ PROBLEM = problem(
     "const bool* mask, const short* lengths, int rows, int n, cudaStream_t stream)",
     formula=windowed,
     inputs=inputs,
-    sizes={"rows": Range(1, 100), "n": Range(1, 1000)},
+    sizes={"rows": Range(1, 40), "n": Range(1, 300)},
 )
