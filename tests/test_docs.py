@@ -69,9 +69,10 @@ def test_named_commands_and_options_exist(page: Path) -> None:
 REFERENCE = ROOT / "docs" / "site" / "reference.py"
 
 
-def test_the_page_of_the_keys_is_that_of_the_code() -> None:
+def test_the_pages_of_keys_and_operations_are_those_of_the_code() -> None:
     made = runpy.run_path(str(REFERENCE))
     assert made["KEYS"].read_text() == made["keys"](), "run: python docs/site/reference.py"
+    assert made["OPERATIONS"].read_text() == made["operations"](), "run: python docs/site/reference.py"
 
 
 def test_every_command_option_and_key_is_in_the_reference() -> None:

@@ -1,7 +1,7 @@
 """Pages of the documentation that are made from the code: a hook of MkDocs, which adds them to the site.
 
-The keys of assignment.toml are wanted without the site, too: ``python docs/site/reference.py`` writes that
-page into ``docs``, and a test holds that it is up to date.
+The keys of assignment.toml and the operations of formulas are wanted without the site, too: ``python
+docs/site/reference.py`` writes these pages into ``docs``, and a test holds that they are up to date.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import click
+import torch
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
@@ -29,12 +30,14 @@ from grader.assignments.rules import (
     WorkLimits,
 )
 from grader.cli.main import commands
+from grader.problems.rounding import EXACT, MODELLED, RELATIVE
+from grader.problems.tracing import WITH_KERNELS
 from grader.records.diagnosis import Diagnosis
 from grader.records.findings import Line
 from grader.records.record import SCHEMA_VERSION, PlaceRecord, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
 
 KEYS = Path(__file__).parents[1] / "assignment_toml.md"
 """The page with the keys of assignment.toml."""
+
+OPERATIONS = KEYS.with_name("operations.md")
+"""The page with the operations of formulas."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -89,6 +95,53 @@ def _commands(group: click.Group, path: str) -> Iterator[str]:
 def keys() -> str:
     """The text of the page ``KEYS``."""
     return "\n".join(_assignment_toml())
+
+
+def operations() -> str:
+    """The text of the page ``OPERATIONS``."""
+    return "\n".join(_operations())
+
+
+def _operations() -> Iterator[str]:
+    yield "# Which operations of PyTorch formulas may use\n"
+    yield (
+        "A formula may call whatever PyTorch makes of the operations below, forward and backward: `softmax`, "
+        "`layer_norm`, `einsum`, `conv2d` or `gelu` need no row of their own. Views, such as `x[:, 1:]`, "
+        "`reshape`, `permute` and `expand`, are always allowed. Operations on integers alone are exact, "
+        "whatever they are. What is missing is refused by name. This page is made from the code.\n"
+    )
+    yield (
+        "Every operation has an error model, from which "
+        "[the bound](assignments.md#a-problem-from-one-formula) follows. Those in the last column have no "
+        "kernel of their own in the baseline. PyTorch makes some of them of others (`stack`, `triu`, "
+        "`roll`); of what it does not, `grader problems` says so, and a formula with it has no speedup over "
+        "the baseline. Give such a problem no `timing`, or `replace(PROBLEM, unfused=...)`.\n"
+    )
+    rows = [
+        (meaning, _names(names & WITH_KERNELS), _names(names - WITH_KERNELS))
+        for meaning, names in _by_error().items()
+    ]
+    yield from _table(("Error of a result", "Operations", "Without a kernel of their own"), rows)
+    yield (
+        "u is the roundoff of a right kernel's arithmetic: 2^-24, or 2^-53 where an output is `double*`. The "
+        "text of `grader/problems/rounding.py` has the whole derivation.\n"
+    )
+
+
+def _by_error() -> dict[str, set[str]]:
+    """The operations by the size of their errors, those without any first."""
+    by_error: dict[str, set[str]] = {"none: they choose, move or compare": set(EXACT)}
+    for name, units in RELATIVE.items():
+        by_error.setdefault(f"{units:g} u of it", set()).add(name)
+    by_error["that of its size and its operands"] = set(MODELLED - EXACT - {*RELATIVE})
+    return by_error
+
+
+def _names(names: Iterable[str]) -> str:
+    """Names that people write, and no others of PyTorch's inside."""
+    public = (torch, torch.Tensor, torch.nn.functional)
+    written = (name for name in sorted(names) if any(hasattr(each, name) for each in public))
+    return " ".join(f"`{name}`" for name in written if not name.startswith("_"))
 
 
 def _assignment_toml() -> Iterator[str]:
@@ -232,3 +285,4 @@ def _plain(text: str) -> str:
 
 if __name__ == "__main__":
     KEYS.write_text(keys(), encoding="utf-8")
+    OPERATIONS.write_text(operations(), encoding="utf-8")

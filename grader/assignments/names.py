@@ -111,10 +111,11 @@ def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
 
 
 def _without_code(entry: ProblemPoints, problem: Problem) -> str:
-    """Why there would be no code to look at; "" where it is that of a kernel, or is not asked for."""
+    """Why there would be no code to look at; "" where it is that of kernels, or is not asked for."""
     measures = [demand.measure for demand in entry.demands if demand.measure != "spread"]
-    unknown = bool(measures) and not isinstance(problem, KernelProblem)
-    return f"{entry.id} has a demand of {measures[0]} and is no kernel problem" if unknown else ""
+    if not measures or isinstance(problem, KernelProblem | ProgramProblem):
+        return ""
+    return f"{entry.id} has a demand of {measures[0]} and is neither a kernel problem nor a program"
 
 
 def _without_times(entry: ProblemPoints, problem: Problem) -> str:

@@ -6,6 +6,7 @@
 // Each entry point enqueues one kernel on the stream; the caller has to check for errors.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 constexpr int MOST_DIMS = 8;
@@ -13,7 +14,10 @@ constexpr int THREADS = 256;
 constexpr int TILE = 16;
 constexpr int MOST_OPERANDS = 3;
 
-enum Dtype { FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, BOOL, INT8, INT16, UINT16, UINT32, UINT64 };
+enum Dtype {
+  FLOAT16, BFLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, BOOL, INT8, INT16, UINT16, UINT32, UINT64,
+  FLOAT8_E4M3FN, FLOAT8_E5M2
+};
 enum Compute { IN_FLOAT, IN_DOUBLE, IN_INTEGER };
 
 using Integer = long long;
@@ -55,6 +59,10 @@ __device__ Number loaded(const View& view, Integer at) {
     case UINT16: return static_cast<Number>(static_cast<const unsigned short*>(view.data)[at]);
     case UINT32: return static_cast<Number>(static_cast<const unsigned*>(view.data)[at]);
     case UINT64: return static_cast<Number>(static_cast<const unsigned long long*>(view.data)[at]);
+    case FLOAT8_E4M3FN:
+      return static_cast<Number>(static_cast<float>(static_cast<const __nv_fp8_e4m3*>(view.data)[at]));
+    case FLOAT8_E5M2:
+      return static_cast<Number>(static_cast<float>(static_cast<const __nv_fp8_e5m2*>(view.data)[at]));
     default: return static_cast<Number>(static_cast<const unsigned char*>(view.data)[at]);
   }
 }
@@ -74,6 +82,12 @@ __device__ void store(const View& view, Integer at, Number value) {
     case UINT16: static_cast<unsigned short*>(view.data)[at] = static_cast<Integer>(value); break;
     case UINT32: static_cast<unsigned*>(view.data)[at] = static_cast<Integer>(value); break;
     case UINT64: static_cast<unsigned long long*>(view.data)[at] = static_cast<Integer>(value); break;
+    case FLOAT8_E4M3FN:
+      static_cast<__nv_fp8_e4m3*>(view.data)[at] = __nv_fp8_e4m3(static_cast<double>(value));
+      break;
+    case FLOAT8_E5M2:
+      static_cast<__nv_fp8_e5m2*>(view.data)[at] = __nv_fp8_e5m2(static_cast<double>(value));
+      break;
     default: static_cast<unsigned char*>(view.data)[at] = value != 0; break;
   }
 }

@@ -43,7 +43,7 @@ def content(argument: ArrayArgument) -> NDArray[np.uint8]:
 def image(argument: ArrayArgument, *, again: bool = False) -> NDArray[np.uint8]:
     """The bytes of the array and its guard zones before the call; for ``again`` see ``poison``."""
     if argument.data is None:
-        return poison(image_bytes(argument), DTYPES[argument.dtype].itemsize, again=again)
+        return poison(image_bytes(argument), DTYPES[argument.dtype].storage, again=again)
     memory = np.full(image_bytes(argument), 0xFF, np.uint8)
     memory[GUARD : GUARD + data_bytes(argument)] = content(argument)
     return memory
@@ -52,7 +52,7 @@ def image(argument: ArrayArgument, *, again: bool = False) -> NDArray[np.uint8]:
 def unwritten(argument: ArrayArgument) -> NDArray[np.uint8]:
     """The bytes of an output before a call in another order than program order."""
     size = data_bytes(argument)
-    return poison(-(-size // 4) * 4, DTYPES[argument.dtype].itemsize, again=True)[:size]
+    return poison(-(-size // 4) * 4, DTYPES[argument.dtype].storage, again=True)[:size]
 
 
 def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generic]:

@@ -22,6 +22,7 @@ from grader.devices.patience import Allowance, Patience
 from grader.devices.stack import where
 from grader.processes import leftovers
 from grader.records.errors import DeviceError
+from grader.records.mangled import demangled
 from grader.runner import shared
 from grader.runner.protocol import Bytes, Channel, ClosedError, ExpiredError, Frame, Header, MalformedError
 from grader.runner.witness import VARIABLE
@@ -244,6 +245,7 @@ class Runner:
             os.close(memory)
             os.close(payloads)
         self._ended: RunnerError | None = None
+        self._null: tuple[str, str] | None = None
         self._flooded = flooded(start.limits.output_bytes)
         self._start = start
         self._working = working
@@ -305,6 +307,7 @@ class Runner:
         """
         if self._ended is not None:
             raise self._ended
+        self._null = None
         most = max(reply_bytes, LAUNCH_BYTES) if self._launches else reply_bytes
         placed = self._placed(payload)
         patience: Patience | None = None
@@ -331,7 +334,7 @@ class Runner:
             self._end()
             self._ended = error
         except ClosedError:
-            self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
+            self._ended = self._with_null(ended(self._running.wait(GONE_SECONDS) or self._end()))
         raise self._ended
 
     def _question(
@@ -346,7 +349,20 @@ class Runner:
             answer, pieces = self._launches(_kept(frame))
             patience.wake()
             return answer, pieces, patience
+        if question == "null":
+            self._null = str(frame.header.get("returned_by")), str(frame.header.get("passed_to"))
+            return {}, (), patience
         return None
+
+    def _with_null(self, error: RunnerError) -> RunnerError:
+        """``error``, with the null pointer that a function got from an earlier one before it crashed."""
+        if self._null is None or error.answer.status is not Status.CRASHED:
+            return error
+        if not {*self._null} <= {*self._start.entry_points}:  # what a runner says is not trusted
+            return error
+        returning, function = map(demangled, self._null)
+        message = f"{error.answer.message}: {function} was given the null pointer that {returning} returned"
+        return RunnerError(Status.CRASHED, message, error.answer.printed)
 
     def _placed(self, payload: Sequence[Bytes]) -> Sequence[Bytes]:
         """``payload`` in shared memory, where it has room there; other threads run meanwhile."""

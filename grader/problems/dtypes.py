@@ -4,7 +4,7 @@ An output is filled with poison before a call, so that an element that was not w
 NaN in every floating-point type, with bits that no arithmetic produces; in integers it is an unusual number,
 which counts as unwritten only where it is also wrong. A case runs in several orders of execution, and no
 number is poison both in program order and in another one: an element that is not written is wrong in one of
-them. ``ml_dtypes`` gives NumPy the type ``bfloat16``.
+them. ``ml_dtypes`` gives NumPy the type ``bfloat16`` and those of eight bits, whose only poison is 0xFF.
 
 Layer: imports numpy and ml_dtypes.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -67,6 +67,7 @@ class Dtype:
         sums: the type that atomic additions are done in, where there are none of its own.
         wider: the type of its tensors in formulas, where PyTorch has no arithmetic for its own.
         vectors: what CUDA's vectors of 2, 3 and 4 of them are called, without the number; "" without any.
+        clamps: whether a conversion may make the largest number of what is beyond it, and not infinity.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Dtype:
     sums: str = ""
     wider: str = ""
     vectors: str = ""
+    clamps: bool = False
 
     @property
     def tensor(self) -> str:
@@ -201,6 +203,28 @@ DTYPES = {
             wider="int64",
             vectors="ulonglong",
         ),
+        Dtype(
+            "float8_e4m3fn",
+            np.dtype(ml_dtypes.float8_e4m3fn),
+            ("__nv_fp8_e4m3",),
+            "float",
+            Precision(unit=2.0**-24, storage=2.0**-4, tiny=2.0**-9),
+            Scale(huge=16, tiny=0.1, subnormal=3e-3, decades=1),
+            sums="float32",
+            wider="float32",
+            clamps=True,
+        ),
+        Dtype(
+            "float8_e5m2",
+            np.dtype(ml_dtypes.float8_e5m2),
+            ("__nv_fp8_e5m2",),
+            "float",
+            Precision(unit=2.0**-24, storage=2.0**-3, tiny=2.0**-16),
+            Scale(huge=100, tiny=1e-2, subnormal=1e-5, decades=2),
+            sums="float32",
+            wider="float32",
+            clamps=True,
+        ),
     )
 }
 """All element types by name."""
@@ -218,23 +242,34 @@ VECTORS = {
 }
 """CUDA's vectors, and complex numbers: the type of their elements, and how many lie behind each other."""
 
+
+def alike(vector: str) -> tuple[str, ...]:
+    """The names of the same vector type: ``cuComplex`` is ``float2``; none of what is no vector."""
+    return tuple(name for name, lanes in VECTORS.items() if lanes == VECTORS.get(vector))
+
+
 _WORDS = {1: 0xF0F0F0F0, 2: 0xFFF0FFF0, 4: 0xFFF00000, 8: 0xFFF00000}
 """The bits that poison has set in each word of 32 bits, by the size of an element; the others are random."""
 
 _FIRST = {1: 0x08080808, 2: 0x00080008, 4: 0x00080000, 8: 0x00080000}
 """Bits of each word that are set in the poison of program order, and clear in that of other orders."""
 
+_ONE_NAN = {dtype.storage for dtype in DTYPES.values() if dtype.precision and dtype.itemsize == 1}
+"""The types of eight bits, in which 0xFF is a NaN, and most bytes like it are numbers."""
 
-def poison(size: int, itemsize: int, *, again: bool = False) -> NDArray[np.uint8]:
-    """Poison for elements of ``itemsize`` bytes, other bits each time; bytes of 0xFF alone are poison, too.
+
+def poison(size: int, storage: np.dtype[Any], *, again: bool = False) -> NDArray[np.uint8]:
+    """Poison for elements of a type, other bits each time; bytes of 0xFF alone are poison, too.
 
     Args:
         size: in bytes, a multiple of 4.
-        itemsize: of an element, in bytes.
+        storage: how NumPy holds an element.
         again: whether the call runs in another order than program order.
     """
-    word = _WORDS[itemsize] | secrets.randbits(32)
-    word = word & ~_FIRST[itemsize] if again else word | _FIRST[itemsize]
+    if storage in _ONE_NAN:
+        return np.full(size, 0xFF, np.uint8)
+    word = _WORDS[storage.itemsize] | secrets.randbits(32)
+    word = word & ~_FIRST[storage.itemsize] if again else word | _FIRST[storage.itemsize]
     return np.full(size // 4, word, "<u4").view(np.uint8)
 
 
@@ -243,6 +278,6 @@ def poisoned(array: NDArray[np.generic]) -> NDArray[np.bool_]:
     itemsize = array.dtype.itemsize
     part = min(itemsize, 4)
     bits = np.ascontiguousarray(array).view(f"<u{part}").reshape(*array.shape, itemsize // part)
-    least = _WORDS[itemsize] & ((1 << 8 * part) - 1)
+    least = 0xFF if array.dtype in _ONE_NAN else _WORDS[itemsize] & ((1 << 8 * part) - 1)
     held: NDArray[np.bool_] = ((bits & least) == least).all(axis=-1)
     return held

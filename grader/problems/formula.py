@@ -83,6 +83,7 @@ from grader.problems.problem import (
     scalars_of,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
+from grader.problems.scalars import ExactSizes
 from grader.problems.sequence import CallSequence, Declared
 from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
 from grader.problems.structs import flat, grouped, struct
@@ -278,12 +279,13 @@ def of_parameters(
         minimal_bytes=parts.minimal_bytes,
         space=parts.space,
         similar=parts.similar,
+        wide=parts.wide_bounds,
     )
     if sequence is not None:
         sequence.checked(parts.roomy, parts.shapes(parts.roomy))
         problem = sequence.asked(problem, parts.shapes)
     if check is not None:  # looks at all outputs together, and at all of each
-        wide = "" if formula else "the assignment's checker says what is right"
+        wide = parts.wide_bounds if formula else "the assignment's checker says what is right"
         return replace(problem, checker=check, wide=wide)
     if passed:  # the baseline's kernels take arrays
         return problem
@@ -496,6 +498,12 @@ class _Parts:
         """The roundoff of a right kernel's arithmetic: double where an output is."""
         double = any(output.dtype == "float64" for output in self.asked)
         return bounds.PRECISIONS["float64" if double else "float32"].unit
+
+    @property
+    def wide_bounds(self) -> str:
+        """Why the bounds are too wide to find half precision; "" where they are not."""
+        real = {DTYPES[output.dtype].itemsize for output in self.asked if not DTYPES[output.dtype].exact}
+        return "the outputs have eight bits" if real == {1} else ""
 
     @cached_property
     def space(self) -> Space:
@@ -860,7 +868,7 @@ class _Parts:
         """The outputs in float64, and how many operations of a right kernel make errors."""
         assert self.formula is not None
         with Rounding(None) as counter:
-            outputs = self.called(self.formula, values)
+            outputs = self.in_rounding(self.formula, values, counter)
         return outputs, math.inf if self.also else counter.inexact
 
     def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
@@ -877,9 +885,7 @@ class _Parts:
             else self.squares(values, exact, inexact, case.seed)
         )
         return {
-            output.name: Expectation(
-                (_candidate(exact[output.name], squares.get(output.name), output.dtype),)
-            )
+            output.name: Expectation(_candidates(exact[output.name], squares.get(output.name), output.dtype))
             for output in self.outputs
             if output.name in exact
         }
@@ -918,12 +924,17 @@ class _Parts:
 
     def inexact(self, formula: Formula, values: Arguments, rounding: Rounding) -> dict[str, Tensor]:
         """The outputs of a formula that are of a floating-point type, by name, with errors."""
+        outputs = self.in_rounding(formula, values, rounding)
+        return {name: value for name, value in outputs.items() if value.is_floating_point()}
+
+    def in_rounding(self, formula: Formula, values: Arguments, rounding: Rounding) -> dict[str, Tensor]:
+        """The outputs of a formula whose arithmetic in Python is ``rounding``'s, too."""
         rough = {
             name: rounding.in_python(value) if isinstance(value, int | float) else value
             for name, value in values.items()
         }
-        outputs = self.called(formula, rough)
-        return {name: value for name, value in outputs.items() if value.is_floating_point()}
+        with ExactSizes():
+            return self.called(rounding.with_constants(formula), rough)
 
     def wide(self, inputs: Inputs) -> dict[str, Tensor]:
         """The input arrays: float64 for all floating-point types."""
@@ -1014,25 +1025,32 @@ def _copied(data: NDArray[Any], *, exact: bool) -> Tensor:
     return torch.from_numpy(np.array(data, None if exact else np.float64))
 
 
-def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
+def _candidates(exact: Tensor, square: Tensor | None, dtype: str) -> tuple[Candidate, ...]:
+    """What a right kernel may store for ``exact`` numbers whose mean square errors are ``square``."""
     stored = DTYPES[dtype].storage
     if DTYPES[dtype].exact:
         stored_values = exact.numpy().astype(stored)
-        return Candidate(stored_values, np.zeros(stored_values.shape))
+        return (Candidate(stored_values, np.zeros(stored_values.shape)),)
     values, precision = exact.double(), bounds.PRECISIONS[dtype]
     errors = torch.zeros_like(values) if square is None else square.sqrt().mul_(bounds.LUCK)
     low, high = values.aminmax()
     most = torch.finfo(getattr(torch, dtype)).max
     if -most <= low and high <= most and math.isfinite(errors.sum()):  # usually true, and cheaper
-        return Candidate(values.numpy(), bounds.allowed(errors, values, precision).numpy())
+        return (Candidate(values.numpy(), bounds.allowed(errors, values, precision).numpy()),)
     expected, error = values.numpy(), errors.numpy()
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(expected.astype(stored))
-    expected = np.where(finite | ~np.isfinite(expected), expected, np.copysign(np.inf, expected))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = expected.astype(stored).astype(np.float64)
+    finite = np.isfinite(rounded)
+    beyond = np.copysign(np.inf, expected) if np.isinf(np.float64(stored.type(np.inf))) else np.nan
+    infinite = np.where(finite | np.isnan(expected), expected, beyond)
     allowed = bounds.allowed(
         np.where(finite, np.nan_to_num(error), 0.0), np.where(finite, expected, 0.0), precision
     )
-    return Candidate(expected, np.where(finite, allowed, 0.0))
+    unclamped = Candidate(infinite, np.where(finite, allowed, 0.0))
+    if not DTYPES[dtype].clamps:
+        return (unclamped,)
+    clamped = expected.clip(-most, most)
+    return Candidate(clamped, bounds.allowed(np.nan_to_num(error, posinf=0.0), clamped, precision)), unclamped
 
 
 def _check_fields(parameter: StructParameter, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -1056,7 +1074,7 @@ def _of_structs(name: str, struct: Struct, role: Role | None) -> StructParameter
             field.name
             for field in struct.fields
             if field.shape or "." in field.name or DTYPES[field.dtype].storage.kind not in "iuf"
-        ] + [field.name for field in struct.fields if field.dtype in {"float16", "bfloat16"}]
+        ] + [field.name for field in struct.fields if DTYPES[field.dtype].sums == "float32"]
         if strange:
             raise FormulaError(
                 f"{name}: {strange[0]} of {struct.name} is no float, double, bool or integer, and a struct "

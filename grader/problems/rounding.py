@@ -19,9 +19,9 @@ operation is off by
 and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a half type rounds to it
 (``bounds.storing``). An operation without an error model is refused by name.
 
-Numbers that a formula computes in Python, of sizes and scalars, are off in the same way (``scalars``), by one
-error for all elements that they go into. Where an operation takes a number that float32 does not hold, as 0.1
-or 1 / math.sqrt(n), that is off by 2 u of it.
+Numbers that a formula computes in Python, of sizes, scalars and constants, are off in the same way
+(``scalars``), by one error for all elements that they go into. Where an operation takes a number that float32
+does not hold, as 0.1 or 1 / math.sqrt(n), that is off by 2 u of it.
 
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for
@@ -47,7 +47,7 @@ from grader.problems import bounds
 from grader.problems.aten import Operators, aten
 from grader.problems.explained import FormulaError
 from grader.problems.problem import Candidate, Expectation
-from grader.problems.scalars import SMALL_POWER, in_python, is_rounded
+from grader.problems.scalars import SMALL_POWER, in_python, is_rounded, with_constants
 from grader.problems.threads import torch_threads
 
 if TYPE_CHECKING:
@@ -137,12 +137,13 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         super().__init__()
         self._errors = errors
         self._unit = unit
+        self._numbers: set[float] = set()
         self.inexact = 0
         self.ends_inexact = False
 
     def knows(self, name: str, args: Sequence[Any]) -> bool:
         """Whether there is an error model: of operations on integers alone, all are exact."""
-        if name in RELATIVE or name in EXACT or name in _SIZES:
+        if name in MODELLED:
             return True
         tensors = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
         return bool(tensors) and not any(tensor.is_floating_point() for tensor in tensors)
@@ -160,7 +161,6 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         if _is_floating(dtype):
             kwargs = {**kwargs, "dtype": torch.float64}
         if name not in _SIZED_BY_NUMBERS and any(map(is_rounded, (*args, *kwargs.values()))):
-            self.inexact += 1
             args = [self._rounded(value) for value in args]
             kwargs = {key: self._rounded(value) for key, value in kwargs.items()}
         if name == "convert_element_type" and _is_floating(args[1]):
@@ -186,14 +186,26 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         """A size or scalar of the formula, whose arithmetic in Python makes errors."""
         return in_python(value, self._off)
 
+    def with_constants(self, formula: Callable[..., Any]) -> Callable[..., Any]:
+        """``formula`` with constants that are rounded, and whose arithmetic in Python makes errors."""
+        return with_constants(formula, self._off)
+
     def _off(self, value: float, units: float) -> float:
         """A computed number with its error, if float32 does not hold it."""
-        if self._errors is None or not is_rounded(value):
+        if not is_rounded(value):
             return value
-        return value * (1.0 + self._errors.of_number() * units * self._unit)
+        self.inexact += 1
+        if self._errors is None:
+            return value
+        rough = value * (1.0 + self._errors.of_number() * units * self._unit)
+        self._numbers.add(rough)
+        return rough
 
     def _rounded(self, value: object) -> object:
-        return self._off(value, 2.0) if isinstance(value, float) else value
+        """A number as an operation takes it: with an error, unless it has one."""
+        if not isinstance(value, float) or value in self._numbers:
+            return value
+        return self._off(value, 2.0)
 
     def _size(
         self,
@@ -348,6 +360,10 @@ _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor
     "segment_reduce": _of_segments,
     "index_put": _of_put,
 }
+
+
+MODELLED = frozenset({*RELATIVE, *EXACT, *_SIZES})
+"""The operations that have an error model for floating-point numbers, views aside."""
 
 
 def one_thread() -> AbstractContextManager[None]:

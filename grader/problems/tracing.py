@@ -93,7 +93,7 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
 
     def knows(self, name: str, args: Sequence[Any]) -> bool:  # noqa: ARG002 - of all types
         """Whether there is a kernel."""
-        return name in _MAPS or name in _KNOWN
+        return name in WITH_KERNELS
 
     def refused(self, name: str) -> FormulaError:
         """An operation without a kernel."""
@@ -493,6 +493,8 @@ _KNOWN = {
     *_Trace.makers,
     *("arange", "lift_fresh", "rsub"),
 }
+WITH_KERNELS = frozenset(_KNOWN | _MAPS)
+"""The operations that the baseline has kernels for, views aside."""
 
 
 def _storage(tensor: torch.Tensor) -> int:

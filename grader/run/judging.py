@@ -21,6 +21,7 @@ from grader.judge.coverage.search import FOLLOWING
 from grader.judge.timing.measure import Measured
 from grader.problems.grid import beyond_simulator
 from grader.problems.problem import KernelProblem, ModelProblem
+from grader.problems.program import ProgramProblem
 from grader.problems.threads import keep_to_one_thread
 from grader.records.diagnosis import Diagnosis
 from grader.records.findings import Line, Severity, Tool
@@ -235,8 +236,10 @@ class ProblemJudge:
 
     def _sources(self, problem: Problem) -> dict[str, bytes]:
         """The files that the problem is compiled from, and what they include, by name."""
-        submission = self.material.submission
-        return {name: text for file in problem.sources for name, text in submission.contents(file).items()}
+        submission, files = self.material.submission, tuple(problem.sources)
+        if isinstance(problem, ProgramProblem):
+            files += tuple(problem.matching(submission.matched))
+        return {name: text for file in files for name, text in submission.contents(file).items()}
 
     def _result(
         self, answer: Prepared, judged: Judged, checked: Judged, unreached: list[UnreachedRecord]
@@ -390,10 +393,9 @@ class ProblemJudge:
         self, answer: Prepared, performance: PerformanceResult, counted: Counted
     ) -> list[DemandResult]:
         """What was found for what else the assignment asks for."""
-        if not answer.entry.demands or not isinstance(answer, kernel.PreparedKernel):
+        if not answer.entry.demands:
             return []
-        own = self.material.language.code_bytes(answer.artefact)
-        reference = self.material.reference_code.get(answer.problem.file)
+        own, reference = answer.code_bytes(self)
         facts = demands.Facts(own, reference, performance, counted, self._sources(answer.problem))
         return [demands.judged(demand, facts) for demand in answer.entry.demands]
 

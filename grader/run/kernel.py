@@ -66,6 +66,10 @@ class PreparedKernel:
         """Start a runner with the artefact."""
         return self.language.open(device, self.artefact, self.problem.entry_points)
 
+    def code_bytes(self, conduct: Conduct) -> tuple[int | None, int | None]:
+        """Bytes of the library's machine code; see ``Prepared``."""
+        return self.language.code_bytes(self.artefact), conduct.material.reference_code.get(self.problem.file)
+
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
         return tuple(beside(judged.cases, checked.cases, device))

@@ -87,6 +87,10 @@ class PreparedModel:
             for result, other in zip(judged.cases, checked.cases, strict=True)
         )
 
+    def code_bytes(self, _conduct: Conduct) -> tuple[int | None, int | None]:
+        """Those of no file: a model is asked for no code; see ``Prepared``."""
+        return None, None
+
     def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
         """Start the runners that train, which takes ten seconds."""
         self.ahead.pairs = Pairs(self._training(gpu, conduct))

@@ -1,4 +1,4 @@
-"""The text of a program of one file that calls a launcher on saved arrays, and of what builds it."""
+"""The text of a program of one file that calls launchers on saved arrays, and of what builds it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WIDTH = 110  # of a line
 _CUDA = """\
 // {title}.
-// Calls {function} as the grader does, and prints the first wrong elements. See the Makefile.
+// Calls {functions} as the grader does, and prints the first wrong elements. See the Makefile.
 #include "{source}"
 #include <cmath>
 #include <fstream>
@@ -47,7 +47,7 @@ template <typename T> std::vector<T> load_npy(const std::string &name) {{
   cudaMemcpy(actual.data(), output, actual.size() * sizeof(T), cudaMemcpyDefault);
   size_t wrong = 0;
   for (size_t i = 0; i < actual.size(); i++) {{
-    const std::conditional_t<(sizeof(T) < 4), float, T> a = actual[i];
+    const auto a = static_cast<std::conditional_t<(sizeof(T) < 4), float, T>>(actual[i]);
     const auto e = expected[i];
     if (a == e || (a != a && e != e) || std::abs(double(a - e)) <= allowed[i] || wrong++ >= 5) continue;
     std::string index;
@@ -84,7 +84,7 @@ template <typename T> T *on_device(const std::string &name, cudaStream_t stream)
 _PYTHON = """\
 \"\"\"{title}.
 
-Calls {function} as the grader does, and prints the first wrong elements. The Makefile says how to run it.
+Calls {functions} as the grader does, and prints the first wrong elements. The Makefile says how to run it.
 \"\"\"
 
 import sys
@@ -96,7 +96,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / {folder!r}))
 
-from {module} import {function}
+from {module} import {functions}
 
 
 def load(name):
@@ -178,13 +178,13 @@ def files(
     if source.suffix == ".py":
         text = _PYTHON.format(
             title=title,
-            function=problem.entry_point,
+            functions=", ".join(dict.fromkeys(step.entry_point for step in call.steps)),
             folder=str(PurePath(where).parent),
             module=source.stem,
             body="\n".join(_python(problem, call)) + "\n",
         )
         return {"main.py": text, "Makefile": _MAKEFILE_OF_PYTHON.format(title=title)}
-    function = demangled(problem.entry_point)
+    functions = ", ".join(dict.fromkeys(demangled(step.entry_point) for step in call.steps))
     streams: dict[int, str] = {}
     for argument in call.arguments:
         if isinstance(argument, StreamArgument):
@@ -194,11 +194,11 @@ def files(
     lines = (
         *_declared_streams(streams.values()),
         *_declared_arguments(call, streams[0] if staged else ""),
-        *_called(call, function, streams),
+        *_called(call, streams),
         *_compared(problem, call, streams[0] if staged else ""),
     )
     body = "".join(f"  {line}\n" for line in lines)
-    text = _CUDA.format(title=title, function=function, source=where, on_device=on_device, body=body)
+    text = _CUDA.format(title=title, functions=functions, source=where, on_device=on_device, body=body)
     return {"main.cu": text, "Makefile": _MAKEFILE.format(title=title, source=where)}
 
 
@@ -214,7 +214,7 @@ def _declared_arguments(call: Call, stream: str) -> Iterator[str]:
     """The arrays of main(), which come through ``stream`` if it is not empty."""
     for argument in call.arguments:
         if isinstance(argument, ArrayArgument):
-            kind, name = _cpp_type(argument), argument.name
+            kind, name = _cpp_type(argument), variable(argument.name)
             if argument.null:
                 yield f"{kind} *{name} = nullptr;"
             elif call.memory is Memory.HOST:
@@ -226,10 +226,23 @@ def _declared_arguments(call: Call, stream: str) -> Iterator[str]:
             yield f"const long {argument.name}[] = {{{', '.join(map(str, _numbers(argument.value)))}}};"
 
 
-def _called(call: Call, function: str, streams: Mapping[int, str]) -> list[str]:
+def _called(call: Call, streams: Mapping[int, str]) -> Iterator[str]:
     host = call.memory is Memory.HOST
-    passed = ", ".join(_passed(argument, streams, host=host) for argument in call.arguments)
-    return textwrap.wrap(f"{function}({passed});", _WIDTH, subsequent_indent="  ", break_long_words=False)
+    for number, step in enumerate(call.steps):
+        passed = ", ".join(_passed(argument, streams, host=host) for argument in step.arguments)
+        kept = f"auto *{_returned(number)} = " if step.returns else ""
+        line = f"{kept}{demangled(step.entry_point)}({passed});"
+        yield from textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False)
+
+
+def variable(name: str) -> str:
+    """What an array is called in the program, and its file: ``x_2`` for the row ``x[2]`` of x."""
+    return name.replace("[", "_").removesuffix("]")
+
+
+def _returned(step: int) -> str:
+    """The variable that holds the pointer which a call returns."""
+    return f"returned_{step}"
 
 
 def _compared(problem: KernelProblem, call: Call, stream: str) -> Iterator[str]:
@@ -238,7 +251,8 @@ def _compared(problem: KernelProblem, call: Call, stream: str) -> Iterator[str]:
     end = ".data()" if call.memory is Memory.HOST else ""
     for array in _outputs(problem, call):
         sizes = ", ".join(map(str, array.shape))
-        yield f'print_wrong("{array.name}", {array.name}{end}, {{{sizes}}});'
+        name = variable(array.name)
+        yield f'print_wrong("{name}", {name}{end}, {{{sizes}}});'
 
 
 def _cpp_type(argument: ArrayArgument) -> str:
@@ -249,23 +263,35 @@ def _cpp_type(argument: ArrayArgument) -> str:
 
 def _python(problem: KernelProblem, call: Call) -> Iterator[str]:
     """The statements behind the functions."""
-    names = []
     for argument in call.arguments:
         if isinstance(argument, ArrayArgument):
+            name = variable(argument.name)
             if argument.null:
                 value = "None"
             else:
-                view = ".view(torch.bfloat16)" if argument.dtype == "bfloat16" else ""
-                value = f'load("{argument.name}"){view}.cuda()'
-            yield f"{argument.name} = {value}"
-        elif isinstance(argument, ScalarArgument):
-            yield f"{argument.name} = {argument.value!r}"
-        else:
-            continue
-        names.append(argument.name)
-    yield f"{problem.entry_point}({', '.join(names)})"
+                own = DTYPES[argument.dtype].storage.isbuiltin != 1  # its bits are saved
+                view = f".view(torch.{argument.dtype})" if own else ""
+                value = f'load("{name}"){view}.cuda()'
+            yield f"{name} = {value}"
+    for number, step in enumerate(call.steps):
+        passed = ", ".join(
+            _passed_in_python(argument)
+            for argument in step.arguments
+            if not isinstance(argument, StreamArgument)
+        )
+        yield f"{f'{_returned(number)} = ' if step.returns else ''}{step.entry_point}({passed})"
     for array in _outputs(problem, call):
-        yield f'print_wrong("{array.name}", {array.name})'
+        yield f'print_wrong("{variable(array.name)}", {variable(array.name)})'
+
+
+def _passed_in_python(argument: ArrayArgument | ScalarArgument | HandleArgument) -> str:
+    match argument:
+        case ArrayArgument(name=name):
+            return variable(name)
+        case HandleArgument(step=step):
+            return _returned(step)
+        case ScalarArgument(value=value):
+            return repr(value)
 
 
 def _outputs(problem: KernelProblem, call: Call) -> list[ArrayArgument]:
@@ -274,17 +300,19 @@ def _outputs(problem: KernelProblem, call: Call) -> list[ArrayArgument]:
         argument
         for argument in call.arguments
         if isinstance(argument, ArrayArgument)
-        and problem.roles[argument.name] is not Role.INPUT
-        and argument.name not in problem.free
+        and problem.roles[argument.name.partition("[")[0]] is not Role.INPUT
+        and argument.name.partition("[")[0] not in problem.free
         and not argument.null
     ]
 
 
 def _passed(argument: Argument, streams: Mapping[int, str], *, host: bool) -> str:
     """An argument of the call in C++."""
-    assert not isinstance(argument, HandleArgument)  # of several calls, which are not reproduced
     match argument:
-        case ArrayArgument(name=name, null=null, dtype=dtype):
+        case HandleArgument(step=step):
+            return _returned(step)
+        case ArrayArgument(name=array, null=null, dtype=dtype):
+            name = variable(array)
             pointer = f"{name}.data()" if host and not null else name
             return f"reinterpret_cast<bool *>({pointer})" if dtype == "bool" else pointer
         case StreamArgument(index=index):

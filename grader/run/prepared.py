@@ -53,6 +53,9 @@ class Prepared(Protocol):
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """One result per case from what the GPU called ``device`` and the simulator say."""
 
+    def code_bytes(self, conduct: Conduct) -> tuple[int | None, int | None]:
+        """Bytes of machine code, and those of the reference's; None where that is not known, or not asked."""
+
     def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
         """Begin what takes long to begin, while cases run that may show that nothing is measured."""
 

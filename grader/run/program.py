@@ -19,6 +19,7 @@ from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.executable import Recipe, build_executable, unbuilt
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.libraries import LIBRARIES, inclusions, needed, real, replacements
+from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.toolchain import ToolchainError
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
@@ -87,6 +88,17 @@ class PreparedProgram:
         together |= {case.name: case for case in beside(both, [seen[case.name] for case in both], device)}
         return tuple(together.values())
 
+    def code_bytes(self, conduct: Conduct) -> tuple[int | None, int | None]:
+        """Bytes of the program's machine code; the reference is built where they are demanded."""
+        own, asked = _code_bytes(self.executable), (demand.measure for demand in self.entry.demands)
+        if "code" not in asked:
+            return own, None
+        try:
+            reference = _built_reference(conduct.material, self.problem)
+        except (NotJudgedError, ToolchainError):
+            return own, None
+        return own, None if reference.artefact is None else _code_bytes(reference.artefact)
+
     def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
         """Begin nothing: a process starts within a second."""
 
@@ -142,6 +154,10 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     ignored = _overridden(problem, contents, material.submission.files.keys())
     notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
     return PreparedProgram(problem, entry, build.artefact, libraries, toolchain, notes, result)
+
+
+def _code_bytes(program: Path) -> int | None:
+    return sum(machine_code(program.read_bytes()).values()) or None
 
 
 def _opened(device: Device, program: Path, libraries: Sequence[Path], toolchain: Toolchain) -> Session:

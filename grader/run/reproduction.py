@@ -13,12 +13,12 @@ from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import DTYPES
 from grader.problems.module import ModuleProblem
-from grader.problems.problem import KernelProblem, called_once
+from grader.problems.problem import KernelProblem
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
 from grader.run.grading import GradingRequest, grade
 from grader.run.options import GradingOptions
-from grader.run.own_program import files
+from grader.run.own_program import files, variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,9 +47,9 @@ class Reproduction:
         case: with the seed of the content that was wrong, or of the last one.
         seed: of the run.
         source: the submission's file with the launcher.
-        call: of the launcher, with its arguments.
-        inputs: the arrays that the launcher is given, by name, but for those that are null; an output has all
-            bits set, which is NaN in floating-point types.
+        call: of the launchers, with their arguments.
+        inputs: the arrays that the launchers are given, by name, but for those that are null; a row has its
+            own name where a call gets one. An output has all bits set, which is NaN in floating-point types.
         expected: what is right, by output: float64, or the output's own type where it is of integers.
         allowed: the largest absolute error of each element of an output, infinite where any finite number is
             right.
@@ -87,9 +87,10 @@ class Reproduction:
             ReproductionError: the folder holds other files, or cannot be written.
         """
         texts = files(self.problem, self.case, self.seed, self.source, self.call, folder)
-        arrays = dict(self.inputs)
+        arrays = {variable(name): array for name, array in self.inputs.items()}
         for kind in ("expected", "allowed", "actual"):
-            arrays |= {f"{name}_{kind}": array for name, array in getattr(self, kind).items()}
+            outputs = self._by_row(getattr(self, kind))
+            arrays |= {f"{variable(name)}_{kind}": array for name, array in outputs.items()}
         names = (*texts, *(f"{name}.npy" for name in arrays))
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -102,6 +103,18 @@ class Reproduction:
         except OSError as error:
             raise ReproductionError(f"{folder} cannot be written: {error.strerror}.") from error
         return names
+
+    def _by_row(self, outputs: Arrays) -> dict[str, NDArray[np.generic]]:
+        """``outputs``, with the rows of those of which each call gets a row."""
+        return {
+            part: row
+            for name, array in outputs.items()
+            for part, row in (
+                [(f"{name}[{number}]", row) for number, row in enumerate(array)]
+                if f"{name}[0]" in self.inputs
+                else [(name, array)]
+            )
+        }
 
 
 @dataclass
@@ -119,12 +132,9 @@ class _Calls:
 
 
 def is_reproducible(problem: Problem) -> bool:
-    """Whether a program can call what ``problem`` asks for: one launcher, once, which takes no structs."""
+    """Whether a program can call what ``problem`` asks for: launchers that take no structs."""
     return (
-        isinstance(problem, KernelProblem)
-        and not isinstance(problem, ModuleProblem)
-        and not problem.structs
-        and problem.calls is called_once
+        isinstance(problem, KernelProblem) and not isinstance(problem, ModuleProblem) and not problem.structs
     )
 
 
@@ -157,7 +167,7 @@ def reproduce(
     defined = assignment.problems.get(problem)
     if defined is None or not is_reproducible(defined):
         raise ReproductionError(
-            f"{problem} asks for no single call of a launcher on arrays, so that no program can make it. "
+            f"{problem} asks for no calls of launchers on arrays, so that no program can make them. "
             "Grade the case alone: grader grade . --problem ID --case NAME"
         )
     chosen = next((each for each in defined.cases(seed) if each.name == case), None)
@@ -258,5 +268,6 @@ def _stored(problem: KernelProblem, name: str) -> np.dtype[np.generic]:
 
 
 def _plain(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array in a type that NumPy can save; the bits of bfloat16, which it has not."""
-    return np.ascontiguousarray(array).view(np.uint16) if array.dtype.kind == "V" else array
+    """The array in a type that NumPy can save; the bits of those that it has not, as bfloat16."""
+    own = array.dtype.isbuiltin != 1
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}") if own else array

@@ -21,7 +21,7 @@ _FUNCTION = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*\([^;{}]*\)\s*(?:const\s*|no
 _NOT_FUNCTIONS = frozenset({"if", "for", "while", "switch", "catch"})
 _DECLARED = re.compile(
     r"(?<=[;{}])\s*(?:(?:unsigned|signed)\s+)?"
-    r"(?:float|double|int|unsigned|long\s+long|long|short|size_t|u?int\d+_t|half|__half|(?:__)?nv_bfloat16)\s+"
+    r"(?:float|double|int|unsigned|long\s+long|long|short|size_t|u?int\d+_t|half|__half|(?:__)?nv_bfloat16|__nv_fp8_e[45]m[23])\s+"
     r"(?P<names>[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*;"
 )
 _ADDED_TO = re.compile(r"\s*(?:[-+*/]=|\+\+|--)")

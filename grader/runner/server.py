@@ -260,6 +260,10 @@ class Server:
         handles: list[Any] = []
         for call in calls:
             function = self._functions[call["entry_point"]]
+            for kind, value in call["arguments"] if not self._launchers else ():
+                if kind == "handle" and not handles[value].value:
+                    returning = calls[value]["entry_point"]
+                    self.ask({"status": "null", "returned_by": returning, "passed_to": call["entry_point"]})
             if call["returns"] and not self._launchers:
                 function.restype = ctypes.c_void_p
             returned = function(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -52,9 +53,11 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.mutants import Mutant
-    from grader.problems.problem import Case
-    from grader.records.record import PerformanceResult, ProblemResult, Record
+    from grader.devices.device import Answer, Memory
+    from grader.problems.problem import Case, Problem
+    from grader.records.record import CaseResult, PerformanceResult, ProblemResult, Record
     from grader.run.bench import Machine
+    from grader.run.preparation import Observe
     from grader.soundness.kernels import RightKernel
     from grader.soundness.mutants import AutomaticMutant
 
@@ -62,6 +65,9 @@ if TYPE_CHECKING:
 
 ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
 """A float32 rounded to as many bits as half precision has."""
+
+MOST_SECONDS = 60.0
+"""That the cases of a problem take with the reference, before the check warns."""
 
 ALLOW = ". If that formula is as right, let the bound allow it: also=(formula,), as docs/assignments.md says"
 """What a teacher may do where a right kernel cancels near 0."""
@@ -114,8 +120,9 @@ class Examination:
         device: str | None = None,
         *,
         fast: bool = False,
+        observe: Observe | None = None,
     ) -> Record:
-        """The record of a submission.
+        """The record of a submission; ``observe`` is shown each call of a case, unless an earlier check was.
 
         Raises:
             MachineError: it could not be graded.
@@ -127,6 +134,7 @@ class Examination:
             options=GradingOptions(self.device if device is None else device, self.sandbox),
             seed=seed,
             fast=fast,
+            observe=observe,
         )
         about = f"{request.problems} {request.options.device} seed {seed}{' fast' if fast else ''}"
         return self.kept.record(folder, about, lambda: self._judged(request))
@@ -204,15 +212,16 @@ def check(
     yield from handout(examination)
     yield from enough_cases(examination)
     yield from magnitudes(examination)
-    in_python = [name for name in problems if isinstance(assignment.problems[name], ModuleProblem)]
-    others = [name for name in problems if name not in in_python]
+    others = [name for name in problems if not _is_in_python_alone(assignment, name)]
     results: list[ProblemResult] = []
     speeds: dict[str, dict[str, PerformanceResult]] = {}
     if others:
         usual = replace(examination, problems=others)
         yield from template(usual)
-        first = usual.graded(assignment.reference, SEED)
+        clock = Clock()
+        first = usual.graded(assignment.reference, SEED, observe=clock.observe)
         yield from reference(usual, first)
+        yield from costs(usual, clock)
         results = first.problems
         if not all(map(_right, results)):
             yield Row("variants, mutants, targets", None, "not looked at: the reference is to be right first")
@@ -230,6 +239,21 @@ def check(
         yield Row(f"target of {result.id}", *target_row(entry, result.performance, speeds.get(result.id, {})))
 
 
+def _is_in_python_alone(assignment: Assignment, name: str) -> bool:
+    """Whether kernels are answered by Python files alone, for which there are folders of their own."""
+    of_kernels = isinstance(assignment.problems[name], KernelProblem)
+    return of_kernels and "cuda" not in assignment.rules.languages_of(name)
+
+
+def _asked_for(assignment: Assignment, name: str) -> tuple[str, ...]:
+    """The functions, or the file, that the handout has to name of a problem."""
+    problem = assignment.problems[name]
+    if not isinstance(problem, KernelProblem):
+        return (problem.file,)
+    is_function = _is_in_python_alone(assignment, name) and not isinstance(problem, ModuleProblem)
+    return (name,) if is_function else problem.entry_points
+
+
 def handout(examination: Examination) -> Iterator[Row]:
     """The handout names every entry point, every target, every step of points and every further demand."""
     folders = (examination.assignment.template, examination.assignment.folder)
@@ -240,8 +264,7 @@ def handout(examination: Examination) -> Iterator[Row]:
     text = paths[0].read_text(encoding="utf-8", errors="replace")
     missing = []
     for entry in (entry for entry in examination.assignment.rules.problems if entry.graded):
-        problem = examination.assignment.problems[entry.id]
-        terms = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
+        terms = _asked_for(examination.assignment, entry.id)
         missing += [f"{entry.id}'s {name}" for name in terms if name not in text]
         speeds = [("target", entry.target)] if entry.performance else []
         speeds += [("step at", step.at) for step in entry.steps]
@@ -318,6 +341,39 @@ def reference(examination: Examination, first: Record) -> Iterator[Row]:
         checked = examination.assignment.problems[name].checker is not None
         text = lost.get(name, _full_marks(examination.seeds, *most, checked=checked))
         yield Row(f"reference: {name}", name not in lost, text)
+
+
+@dataclass
+class Clock:
+    """How long the cases of each problem take, in seconds of wall time, from their first call on."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _before: dict[str, float] = field(default_factory=dict)
+
+    def observe(
+        self, problem: Problem, _memory: Memory, _case: Case, _result: CaseResult, _answer: Answer
+    ) -> None:
+        """Look at the time behind a call."""
+        now = time.monotonic()
+        passed = now - self._before.get(problem.id, now)
+        self.seconds[problem.id] = self.seconds.get(problem.id, 0.0) + passed
+        self._before[problem.id] = now
+
+
+def costs(examination: Examination, clock: Clock) -> Iterator[Row]:
+    """How long the reference's cases take: so long each student waits; it warns where that is long."""
+    for name in examination.kernel_problems:
+        title = f"cost of {name}"
+        yield Row(title, *examination.kept.row(title, partial(_cost, clock.seconds.get(name))))
+
+
+def _cost(seconds: float | None) -> tuple[bool | None, str]:
+    if seconds is None:
+        return None, "not known: no case was run now"
+    text = f"the cases of the reference take {seconds:.0f} s here"
+    if seconds <= MOST_SECONDS:
+        return True, text
+    return None, f"{text}: let most, the budget or a size be smaller, as each student waits so long"
 
 
 def _full_marks(seeds: int, share: float, where: str, *, checked: bool = False) -> str:

@@ -99,7 +99,7 @@ def _changes(array: Array, seed: int) -> Iterator[tuple[str, Array]]:
         return
     random = np.random.default_rng(seed)
     size = -(-array.nbytes // 4) * 4
-    nothing = poison(size, array.dtype.itemsize)[: array.nbytes].view(array.dtype).reshape(array.shape)
+    nothing = poison(size, array.dtype)[: array.nbytes].view(array.dtype).reshape(array.shape)
     yield "nothing written", nothing
     yield "the elements in another order", random.permutation(array.ravel()).reshape(array.shape)
     for number in _numbers(array.dtype):

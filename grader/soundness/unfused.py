@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from grader.soundness.builds import Builder
 
 _MAIN = "unfused.cu"
-_HEADERS = "\n".join(f"#include <{name}.h>" for name in ("cuda_bf16", "cuda_fp16", "cuda_runtime"))
+_HEADERS = "\n".join(
+    f"#include <{name}.h>" for name in ("cuComplex", "cuda_bf16", "cuda_fp16", "cuda_fp8", "cuda_runtime")
+)
 """What the sources include, before each of them gets a namespace of its own: they use the same names."""
 _ANY = """struct Any {
   void* at;

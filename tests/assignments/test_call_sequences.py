@@ -69,7 +69,11 @@ def test_right_kernels_pass_and_wrong_ones_fail() -> None:
             "void make_queue(int batches, int n, cudaStream_t stream) {\n",
             "returns nothing, the assignment's a Queue*",
         ),
-        ("  return queue;\n", "  return nullptr;\n", "Segmentation fault"),
+        (
+            "  return queue;\n",
+            "  return nullptr;\n",
+            "(Segmentation fault) on the host: push was given the null pointer that make_queue returned",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_launcher_is_said(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -35,7 +35,14 @@ TRUTH = {
     *("eq", "ne", "lt", "le", "gt", "ge", "logical and", "logical or", "logical xor", "logical not"),
     *("isnan", "isinf"),
 }
-ROUNDED = {"float16": 2.0**-9, "bfloat16": 2.0**-6, "float32": 2.0**-19, "float64": 2.0**-46}
+ROUNDED = {
+    "float8_e4m3fn": 2.0**-2,
+    "float8_e5m2": 2.0**-1,
+    "float16": 2.0**-9,
+    "bfloat16": 2.0**-6,
+    "float32": 2.0**-19,
+    "float64": 2.0**-46,
+}
 """Room, relative to the largest element: two or more roundings of each type."""
 
 
@@ -52,8 +59,9 @@ def content(name: str, dtype: str, shape: tuple[int, ...] = SHAPE) -> torch.Tens
 def raw(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """The tensor's memory as NumPy has it."""
     flat = tensor.contiguous().reshape(-1)
-    if tensor.dtype is torch.bfloat16:
-        return flat.view(torch.int16).numpy().view(DTYPES["bfloat16"].storage)
+    storage = DTYPES[str(tensor.dtype).removeprefix("torch.")].storage
+    if storage.isbuiltin != 1:
+        return flat.view(getattr(torch, f"uint{8 * storage.itemsize}")).numpy().view(storage)
     return flat.view(torch.uint8).numpy() if tensor.dtype is torch.bool else flat.numpy()
 
 

@@ -8,24 +8,22 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from forked import run
 
 import grader
-from grader.assignments.assignment import load
+from grader.assignments.assignment import load, read
 from grader.assignments.rules import Hidden
 from grader.cli.arguments import FaultError
 from grader.records import record as results
 from grader.reports.fix_first import telling_case
 from grader.run.reproduction import ReproductionError, reproduce
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 FIRST = load("first_kernels")
+CALLS = Path(__file__).parents[1] / "assignments" / "call_sequences"
 WRONG = "fmaf(a, add.y, sum.y)", "fmaf(a, add.y, sum.x)"
 
 
@@ -119,6 +117,26 @@ def test_a_function_in_triton_gets_a_program_in_python(tmp_path: Path) -> None:
     assert len((tmp_path / "case" / "main.py").read_text().splitlines()) <= 60
 
 
+def test_several_calls_are_made_one_after_the_other(tmp_path: Path) -> None:
+    homework, own = tmp_path / "hw", read(CALLS)
+    homework.mkdir()
+    right = (own.reference / "queue.cu").read_text()
+    (homework / "queue.cu").write_text(
+        right.replace("taken, queue->numbers + queue->popped", "taken, queue->numbers")
+    )
+    case = next(each for each in own.problems["queue"].cases(5) if each.sizes == {"batches": 3, "n": 7})
+    found = grader.reproduce(homework, "queue", case.name, seed=5, assignment=str(CALLS), device="sim")
+    assert found.verdict == f"{case.name}: taken: 14 of 21 wrong"
+    found.write(tmp_path / "case")
+    program = (tmp_path / "case" / "main.cu").read_text()
+    assert "auto *returned_0 = make_queue(/*batches=*/3, /*n=*/7, stream);" in program
+    assert "pop(returned_0, taken_1, /*n=*/7, stream);" in program
+    printed = simulated(tmp_path / "case").splitlines()
+    assert [line for line in printed if line.endswith("wrong")] == [
+        f"taken_{row}: {wrong} of 7 wrong" for row, wrong in enumerate((0, 7, 7))
+    ]
+
+
 def test_hidden_cases_stay_hidden_until_their_date(tmp_path: Path) -> None:
     case = FIRST.problems["saxpy"].cases(5)[0]
     hidden = Hidden(groups=(case.group,), until=datetime(9999, 1, 1, tzinfo=UTC))
@@ -133,7 +151,7 @@ def test_what_cannot_be_reproduced_says_what_to_do_instead(tmp_path: Path) -> No
         grader.reproduce(homework, "saxpy")
     with pytest.raises(FaultError, match="has no case 'none such' with the seed 5"):
         grader.reproduce(homework, "saxpy", "none such", seed=5)
-    with pytest.raises(FaultError, match="transformer asks for no single call of a launcher"):
+    with pytest.raises(FaultError, match="transformer asks for no calls of launchers"):
         grader.reproduce(homework, "transformer", "x", seed=5, assignment="llm_systems_3")
     case = FIRST.problems["saxpy"].cases(5)[0].name
     (homework / "saxpy.cu").write_text("nothing\n")

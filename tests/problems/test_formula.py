@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -474,6 +475,23 @@ def test_what_overflows_its_type_is_infinite() -> None:
     )
     assert np.isinf(candidate.expected).any()
     assert np.isfinite(candidate.allowed).all()
+
+
+@pytest.mark.parametrize(
+    ("ctype", "largest", "beyond"), [("__nv_fp8_e4m3", 448.0, np.nan), ("__nv_fp8_e5m2", 57344.0, np.inf)]
+)
+def test_what_overflows_eight_bits_may_be_the_largest_number(
+    ctype: str, largest: float, beyond: float
+) -> None:
+    asked = made(launcher=f"f({ctype}* y, const float* x, int n)", formula=lambda x: x * 1e6)
+    case = asked.cases(1)[0]
+    given = replace(asked.inputs(case), arrays={"x": np.array([1.0, -1.0, 1e-6], np.float32)})
+    expectation = asked.oracle(case, given)["y"]
+    storage = DTYPES[asked.arrays[0].dtype].storage
+    for right in ([largest, -largest, 1.0], [beyond, -beyond, 1.0], [beyond, -beyond, 1.125]):
+        assert compare("y", expectation, np.array(right).astype(storage)).right
+    for wrong in ([largest, largest, 1.0], [largest / 2, -largest, 1.0], [largest, -largest, 1.5]):
+        assert compare("y", expectation, np.array(wrong).astype(storage)).bad == 1
 
 
 def test_a_baseline_rounds_to_a_half_type_only_where_an_output_is_one() -> None:

@@ -17,7 +17,7 @@ from grader.assignments.modules import load_module
 from grader.problems.contents import SUBNORMAL, real
 from grader.problems.formula import Range, problem
 from grader.problems.rounding import Rounding, expectations
-from grader.problems.scalars import in_python
+from grader.problems.scalars import ExactSizes, in_python
 
 decoder = load_module(ASSIGNMENT.modules[0], "decoder")
 MARGIN = 0.75  # of the allowed error: what a right implementation may use
@@ -114,6 +114,17 @@ def test_a_sum_by_atomics_that_take_subnormal_numbers_for_zero_is_right() -> Non
         assert np.abs(kept - candidate.expected) <= candidate.allowed
 
 
+KEEP = 0.9999
+
+
+def _left(number: float) -> float:
+    return (1 - KEEP) * number
+
+
+def _power(number: Any, exponent: int) -> Any:  # noqa: ANN401 - of the type of the number
+    return number if exponent == 1 else number * _power(number, exponent - 1)
+
+
 SCALARS = {
     "a literal": (
         0.1,
@@ -135,6 +146,16 @@ SCALARS = {
         1 / math.sqrt(4099),
         lambda x, n: x - 1 / math.sqrt(n),
         lambda kind, x, _a, _b, n: x - kind(1) / np.sqrt(kind(n)),
+    ),
+    "a power of a constant near one": (
+        0.1,
+        lambda x: x / sum(1 - 0.999**step for step in range(1, 4)),
+        lambda kind, x, *_: x / sum(kind(1) - _power(kind(0.999), step) for step in range(1, 4)),
+    ),
+    "a constant of the module": (
+        0.1,
+        lambda x, keep=KEEP: x * _left(1000.1 - 999.9) + 0 * keep,
+        lambda kind, x, *_: x * (kind(1) - kind(KEEP)) * (kind(1000.1) - kind(999.9)),
     ),
     "a constant of an exact operation": (
         0.1,
@@ -187,6 +208,10 @@ def test_numbers_of_a_formula_are_those_of_python() -> None:
     assert (n // 5, n % 5, pow(n, 2, 7), 2**n, -n, n * n - 1) == (2, 2, 4, 4096, -12, 143)
     assert (a / n, n / a, 1 - a**2, abs(-a), n**-1, a + True) == (0.125, 8.0, -1.25, 1.5, 1 / 12, 2.5)
     assert torch.zeros(n, 2).shape == (12, 2)
+    tenth = in_python(0.1, lambda value, _: value * (1 + 1e-7))
+    assert (int(tenth * 30), round(tenth * 5), tenth * 10 == 1, math.ceil(tenth * 10)) == (3, 0, True, 1)
+    with ExactSizes():
+        assert len(torch.arange(0, 1, tenth * 0.1)) == 100
     assert len(range(n)) == 12
     with pytest.raises(TypeError):
         a + "1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from shutil import copytree, ignore_patterns
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from assignments import own_assignment
-from grader.assignments.assignment import read
+from grader.assignments.assignment import EXAMPLE_PROGRAM, read
 from grader.assignments.rules import Demand, ProblemPoints
 from grader.judge.correctness.counted import Counted
 from grader.records.record import PerformanceResult, TimedCase
@@ -187,6 +188,52 @@ demands = [
     shared = result()
     assert [demand.verdict for demand in shared.demands][2] is Verdict.PASS
     assert shared.points.earned == 8  # all six for right results, one launch and few sectors
+
+
+DEMANDS_OF_A_PROGRAM = """
+demands = [
+  { measure = "code", most = 1.2, points = 1.0 },
+  { measure = "launches", most = 1, points = 1.0 },
+  { measure = "shared", least = 1, points = 1.0 },
+  { measure = "sectors", most = 1.2, points = 1.0 },
+  { measure = "headers", names = ["thrust"], points = 1.0 },
+]
+"""
+
+
+def test_a_program_may_have_demands(tmp_path: Path) -> None:
+    own = copytree(EXAMPLE_PROGRAM, tmp_path / "own", ignore=ignore_patterns("__pycache__"))
+    rules = own / "assignment.toml"
+    rules.write_text(
+        rules.read_text().replace("correctness = 10.0", f"correctness = 10.0{DEMANDS_OF_A_PROGRAM}")
+    )
+
+    def demands() -> list[tuple[str, Verdict, float]]:
+        request = GradingRequest(
+            tmp_path / "mine", read(own), ("vector_add",), GradingOptions("sim", "process"), 1
+        )
+        (result,) = grade(request).problems
+        assert result.points.decided == 15
+        return [(each.measure, each.verdict, round(each.found or 0, 1)) for each in result.demands]
+
+    mine = copytree(own / "reference", tmp_path / "mine") / "vector_add.cu"
+    right = mine.read_text()
+    assert demands() == [
+        ("code", Verdict.PASS, 1.0),
+        ("launches", Verdict.PASS, 1.0),
+        ("shared", Verdict.FAIL, 0.0),
+        ("sectors", Verdict.PASS, 1.0),
+        ("headers", Verdict.PASS, 0.0),
+    ]
+    more = "  if (i < n) c[i] = a[i] + b[i];\n" + "  if (i < n && a[i] > 1e30f) c[i] = sinf(a[i]);\n"
+    launch = "  add<<<(n + 255) / 256, 256>>>"
+    twice = right.replace("  if (i < n) c[i] = a[i] + b[i];\n", more).replace(
+        launch, f"{launch}(on_device[0], on_device[1], on_device[2], n);\n{launch}"
+    )
+    mine.write_text(f"#include <thrust/version.h>\n{twice}")
+    assert [verdict for _, verdict, _ in demands()] == [
+        *(Verdict.FAIL, Verdict.FAIL, Verdict.FAIL, Verdict.PASS, Verdict.FAIL)
+    ]
 
 
 @dataclass

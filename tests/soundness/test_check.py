@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.soundness import check
 from grader.soundness.check import Examination
+from grader.soundness.kept import Kept
 from grader.soundness.targets import target_row
 
 if TYPE_CHECKING:
@@ -112,11 +114,24 @@ def test_a_new_assignment_is_complete_and_sound(tmp_path: Path, capsys: pytest.C
     assert commands.main(["assignment", "check", str(folder), *options], standalone_mode=False) == 0
     *rows, last = capsys.readouterr().out.splitlines()
     assert last == "Sound, as far as it could be seen here."
-    assert [row.split("  ")[0] for row in rows] == [*["ok"] * 10, "--"]
+    assert [row.split("  ")[0] for row in rows] == [*["ok"] * 11, "--"]
     assert "14 of 14 pairs of octaves have a case" in rows[3]
     assert "full marks, seeds: 2; uses at most" in rows[5]
-    assert " pass, with at most " in rows[6]
-    assert "found in all 1 places that change" in rows[8]
+    assert re.search(r"cost of vector_add +the cases of the reference take \d+ s here$", rows[6])
+    assert " pass, with at most " in rows[7]
+    assert "found in all 1 places that change" in rows[9]
+
+
+def test_cases_that_take_long_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, now = check.Clock(), iter([100.0, 130.0, 190.0])
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    for _ in range(3):
+        clock.observe(SimpleNamespace(id="scan"), *[None] * 4)  # type: ignore[arg-type]
+    checked = SimpleNamespace(kernel_problems={"scan": None, "sort": None}, kept=Kept())
+    long, unknown = check.costs(checked, clock)  # type: ignore[arg-type]
+    assert (long.title, long.sound) == ("cost of scan", None)
+    assert long.text.startswith("the cases of the reference take 90 s here: let most, the budget or a size")
+    assert (unknown.sound, unknown.text) == (None, "not known: no case was run now")
 
 
 UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination], Iterator[Row]], str]] = {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from grader.devices.device import Memory
 from grader.languages.cuda.source import aliases, functions, resolved
 from grader.languages.language import Launcher, LauncherError
-from grader.problems.dtypes import DTYPES
+from grader.problems.dtypes import DTYPES, alike
 from grader.problems.problem import (
     ArrayParameter,
     HandleParameter,
@@ -201,7 +201,7 @@ def _fits(expected: ProblemParameter, kind: str) -> bool:
     if isinstance(expected, HandleParameter):
         return kind.endswith("*")
     if isinstance(expected, ArrayParameter):
-        spellings = {"void", expected.spelling, *DTYPES[expected.dtype].spellings}
+        spellings = {"void", *DTYPES[expected.dtype].spellings, *alike(expected.vector)}
         return kind.removesuffix("*") in spellings and kind.endswith("*")
     return kind == "stream"
 

@@ -11,7 +11,7 @@ from first_assignment import KERNELS
 from grader.devices.device import Memory
 from grader.languages.cuda.launchers import launcher
 from grader.languages.language import LauncherError
-from grader.problems.contents import integers
+from grader.problems.contents import integers, real
 from grader.problems.formula import Range, problem
 from grader.problems.problem import ANY_TYPE, ScalarParameter, several_types
 
@@ -226,6 +226,19 @@ BYTES = problem(
 )
 def test_vectors_and_unsigned_types_in_each_spelling(parameters: str) -> None:
     assert of(BYTES, f"void launch_gray({parameters}) {{}}", Memory.HOST).notes == ()
+
+
+@pytest.mark.parametrize("pointer", ["cuComplex*", "cuFloatComplex*", "float2*", "float*"])
+def test_a_complex_number_is_two_floats_whatever_it_is_called(pointer: str) -> None:
+    turned = problem(
+        id="turned",
+        file="turned.cu",
+        launcher="launch_turned(cuComplex* x, int n)",
+        formula=lambda x: x.flip(-1),
+        inputs=lambda n: {"x": real(n, 2)},
+        sizes={"n": Range(1, 100)},
+    )
+    assert of(turned, f"void launch_turned({pointer} x, int n) {{}}", Memory.HOST).notes == ()
 
 
 @pytest.mark.parametrize("pointer", ["uchar3*", "float4*", "int*"])

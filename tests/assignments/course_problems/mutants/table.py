@@ -87,4 +87,13 @@ MUTANTS = (
         "a thread counts one number alone",
         "values",
     ),
+    mutant("unscaled", "fp8_product", "sum * scale", "sum", "the scale is left out"),
+    mutant("shorter", "fp8_product", "i < k;", "i < k - 1;", "the last term is left out"),
+    mutant(
+        "narrow",
+        "fp8_product",
+        "sum += float(a[(size_t)row * k + i])",
+        "sum = float(__nv_fp8_e5m2(sum)) + float(a[(size_t)row * k + i])",
+        "the sum is kept in eight bits",
+    ),
 )
