@@ -19,6 +19,7 @@ from grader.cli.arguments import FaultError, check_folders, checked_assignment, 
 from grader.cli.options import FILE
 from grader.cli.watch import Watch
 from grader.processes.imports import importing
+from grader.processes.signals import held_back
 from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -163,7 +164,8 @@ def grade(
         record = _as_job(request, minutes, partition, account, slurm_options, quiet=quiet)
     else:
         record = _graded(request, bench, quiet=quiet)
-    code = outputs.write(record)
+    with held_back():
+        code = outputs.write(record)
     outputs.show(record)
     if watched and code != ExitCode.INTERRUPTED:
         code = _watch(watched, request, bench, outputs, record)
@@ -173,8 +175,14 @@ def grade(
 def _graded(request: GradingRequest, bench: Bench, *, quiet: bool) -> Record:
     from grader.run.grading import grade as grade_submission  # noqa: PLC0415
 
-    with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
-        return grade_submission(request, progress, bench)
+    record: Record | None = None
+    try:
+        with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
+            record = grade_submission(request, progress, bench)
+    except KeyboardInterrupt:
+        if record is None:
+            raise
+    return record  # of all, if the interrupt came at the end
 
 
 def _as_job(
@@ -209,7 +217,8 @@ def _watch(watched: Watch, request: GradingRequest, bench: Bench, outputs: Outpu
         if new.exit_code == ExitCode.INTERRUPTED:
             break
         record = updated(record, new)
-        code = outputs.write(record)
+        with held_back():
+            code = outputs.write(record)
         outputs.show_again(new, record, names)
     return code
 
