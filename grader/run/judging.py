@@ -518,7 +518,10 @@ def _with_unset(
 def _with_launcher(
     cases: Sequence[CaseResult], problem: Problem, sources: Mapping[str, bytes]
 ) -> Sequence[CaseResult]:
-    """The cases, of which those with elements that no thread has written name the line of the launcher."""
+    """The cases, of which those with elements that no thread has written name the line of the launcher.
+
+    Each has the lines around the one that its first diagnosis with a line blames.
+    """
     if not isinstance(problem, KernelProblem):
         return cases
     file, line = place_of_call(demangled(problem.entry_points[0]).rpartition("::")[2], sources)
@@ -527,9 +530,11 @@ def _with_launcher(
         diagnoses = [
             replace(each, file=file, line=line) if each.unwritten else each for each in case.diagnoses
         ]
-        if diagnoses == case.diagnoses:
+        blamed = next((each for each in diagnoses if each.line), None)
+        if blamed is None:
             return case
-        return case.model_copy(update={"diagnoses": diagnoses, "source": excerpt(sources, file, line)})
+        lines = excerpt(sources, blamed.file, blamed.line)
+        return case.model_copy(update={"diagnoses": diagnoses, "source": lines})
 
     return [launched(case) for case in cases]
 
