@@ -88,6 +88,14 @@ _WHOLE = ""  # the key of texts about the run as a whole
 @options.of_slurm(minutes=30)
 @click.option("--verbose", is_flag=True, help="Print all cases, findings, builds and hints.")
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "gcc"]),
+    default="text",
+    show_default=True,
+    help="Print a report, or a line such as gcc's for each thing to mend, which editors mark in the file.",
+)
 def grade(
     path: Path,
     assignment: str | None,
@@ -110,6 +118,7 @@ def grade(
     slurm_options: dict[str, str],
     verbose: bool,
     quiet: bool,
+    form: str,
 ) -> int:
     """Grade one submission: a folder or an archive."""
     if not path.exists():
@@ -157,6 +166,7 @@ def grade(
         staff=staff,
         verbose=verbose,
         quiet=quiet,
+        for_editors=form == "gcc",
     )
     watched = Watch(path) if watch else None
     bench = Bench(remembers=watch)

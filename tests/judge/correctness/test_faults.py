@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -291,9 +292,11 @@ def test_columns_past_the_end_that_count_are_named_by_their_value(value: int, wo
 
 
 def test_padding_of_ones_is_named_only_where_nothing_else_explains_the_same() -> None:
-    one, other = (Match(0, 0, SURE, rank, text, ("y",)) for rank, text in enumerate((ONES, "another fault")))
+    other, one = (Match(0, 0, SURE, rank, text, ("y",)) for rank, text in enumerate(("another fault", ONES)))
     assert usual([one]) == [one]
     assert usual([one, other]) == [other]
+    worse = replace(other, spoilt=1)
+    assert usual([one, worse]) == [one, worse]
 
 
 def test_a_number_of_each_float4_that_counts_in_place_of_another() -> None:

@@ -473,8 +473,10 @@ def matches(
 
 
 def usual(matching: Sequence[Match]) -> list[Match]:
-    """Without the rare fault, where another one explains something, too."""
-    return [each for each in matching if each.text != ONES] or list(matching)
+    """Without the rare fault, unless it explains more than every other one."""
+    if matching and min(matching).text == ONES:
+        return list(matching)
+    return [each for each in matching if each.text != ONES]
 
 
 def _stays(predicted: Array | None, right: Comparison, window: tuple[slice, ...]) -> bool:
