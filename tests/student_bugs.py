@@ -19,12 +19,16 @@ import tempfile
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from first_assignment import ASSIGNMENT
+from first_assignment import FOLDER as FIRST
 from resumed import add_options, results
 
+from grader.assignments.assignment import load
+from grader.problems.problem import KernelProblem
 from grader.records.record import RecordError
 from grader.records.record import read as read_record
 from grader.records.record import write as write_record
@@ -36,6 +40,7 @@ from grader.run.options import GradingOptions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from grader.assignments.assignment import Assignment
     from grader.records.record import ProblemResult
 
 FOLDER = Path(__file__).parent / "student_bugs"
@@ -59,7 +64,8 @@ class Bug:
         id: its name.
         kind: of the mistake.
         problem: that the kernel answers.
-        kernel: the file that it was made from.
+        kernel: the file that it was made from, in a folder with the name of its assignment if it is not
+            the first one.
         edits: old and new text.
         lines: further lines of the cause, beside those of the edits.
         causes: texts of which the report holds one, where it names the true cause.
@@ -78,7 +84,14 @@ class Bug:
     @property
     def file(self) -> str:
         """The name that the assignment asks for, with the suffix of the language."""
-        return f"{self.problem.partition('_')[0]}_kernel{Path(self.kernel).suffix}"
+        problem = self.assignment.problems[self.problem]
+        assert isinstance(problem, KernelProblem)
+        return str(Path(problem.file).with_suffix(Path(self.kernel).suffix))
+
+    @property
+    def assignment(self) -> Assignment:
+        """The assignment that the problem is of."""
+        return assignment(Path(self.kernel).parent.name)
 
     @property
     def right(self) -> str:
@@ -135,6 +148,12 @@ class Result:
         return "another cause" if not self.named else "explained" if self.any_line else "no line"
 
 
+@cache
+def assignment(name: str) -> Assignment:
+    """The assignment of this name beside the first one, which has none."""
+    return load(str(FIRST.parent / name)) if name else ASSIGNMENT
+
+
 def bugs() -> tuple[Bug, ...]:
     """All that the table holds."""
     table = tomllib.loads((FOLDER / "bugs.toml").read_text())
@@ -183,7 +202,7 @@ def graded(bug: Bug, folder: Path, bench: Bench) -> Result:
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(bug.text)
         options = GradingOptions("sim", memory="device")
-        request = GradingRequest(source.parent, ASSIGNMENT, (bug.problem,), options, seed=SEED, fast=True)
+        request = GradingRequest(source.parent, bug.assignment, (bug.problem,), options, seed=SEED, fast=True)
         write_record(grade(request, bench=bench), kept)
     record = read_record(kept)
     if record.error:

@@ -1,4 +1,4 @@
-"""Ctrl-C while a kernel is timed: the runner ends at once, and the record is valid."""
+"""Ctrl-C and SIGTERM while a kernel is timed: the runner ends at once, and its right cases stay."""
 
 from __future__ import annotations
 
@@ -80,22 +80,23 @@ class Bench(Bench):
         return replace(super().machine(device, sandbox, limits), gpu=self.clock)  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """SIGINT as a terminal sends it, also where the tests were started with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def interrupt_signal(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A signal as the commands take it, also where the tests were started with it ignored."""
+    before = signal.signal(request.param, signal.default_int_handler)
+    yield request.param
+    signal.signal(request.param, before)
 
 
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_while_timing_closes_the_session_and_leaves_a_valid_record() -> None:
+def test_an_interrupt_while_timing_closes_the_session_and_keeps_what_was_decided(
+    interrupt_signal: int,
+) -> None:
     clock = Clock()
 
     def interrupt() -> None:
         while not any(session.asked.is_set() for session in tuple(clock.sessions)):
             time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), interrupt_signal)
 
     threading.Thread(target=interrupt, daemon=True).start()
     request = grading.GradingRequest(
@@ -105,5 +106,7 @@ def test_ctrl_c_while_timing_closes_the_session_and_leaves_a_valid_record() -> N
     assert [session.closed.is_set() for session in clock.sessions] == [True, True]
     assert any(session.asked.is_set() for session in clock.sessions)  # the other prepares its case meanwhile
     assert (record.exit_code, record.error) == (130, "interrupted")
-    assert record.problems[0].verdict is Verdict.INFRA_ERROR
+    assert record.problems[0].correctness.verdict is Verdict.PASS
+    assert record.problems[0].performance.verdict is Verdict.NOT_MEASURED
+    assert 0 < record.score.earned == record.score.decided
     assert Record.model_validate_json(record.model_dump_json(by_alias=True)) == record

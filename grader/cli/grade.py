@@ -19,6 +19,7 @@ from grader.cli.arguments import FaultError, check_folders, checked_assignment, 
 from grader.cli.options import FILE
 from grader.cli.watch import Watch
 from grader.processes.imports import importing
+from grader.processes.signals import held_back
 from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -87,6 +88,14 @@ _WHOLE = ""  # the key of texts about the run as a whole
 @options.of_slurm(minutes=30)
 @click.option("--verbose", is_flag=True, help="Print all cases, findings, builds and hints.")
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "gcc"]),
+    default="text",
+    show_default=True,
+    help="Print a report, or a line such as gcc's for each thing to mend, which editors mark in the file.",
+)
 def grade(
     path: Path,
     assignment: str | None,
@@ -109,6 +118,7 @@ def grade(
     slurm_options: dict[str, str],
     verbose: bool,
     quiet: bool,
+    form: str,
 ) -> int:
     """Grade one submission: a folder or an archive."""
     if not path.exists():
@@ -156,6 +166,7 @@ def grade(
         staff=staff,
         verbose=verbose,
         quiet=quiet,
+        for_editors=form == "gcc",
     )
     watched = Watch(path) if watch else None
     bench = Bench(remembers=watch)
@@ -163,7 +174,8 @@ def grade(
         record = _as_job(request, minutes, partition, account, slurm_options, quiet=quiet)
     else:
         record = _graded(request, bench, quiet=quiet)
-    code = outputs.write(record)
+    with held_back():
+        code = outputs.write(record)
     outputs.show(record)
     if watched and code != ExitCode.INTERRUPTED:
         code = _watch(watched, request, bench, outputs, record)
@@ -173,8 +185,14 @@ def grade(
 def _graded(request: GradingRequest, bench: Bench, *, quiet: bool) -> Record:
     from grader.run.grading import grade as grade_submission  # noqa: PLC0415
 
-    with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
-        return grade_submission(request, progress, bench)
+    record: Record | None = None
+    try:
+        with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
+            record = grade_submission(request, progress, bench)
+    except KeyboardInterrupt:
+        if record is None:
+            raise
+    return record  # of all, if the interrupt came at the end
 
 
 def _as_job(
@@ -209,7 +227,8 @@ def _watch(watched: Watch, request: GradingRequest, bench: Bench, outputs: Outpu
         if new.exit_code == ExitCode.INTERRUPTED:
             break
         record = updated(record, new)
-        code = outputs.write(record)
+        with held_back():
+            code = outputs.write(record)
         outputs.show_again(new, record, names)
     return code
 

@@ -13,7 +13,7 @@ import click
 from grader.records.exit_codes import ExitCode
 from grader.records.record import RecordError, write, write_text
 from grader.records.verdict import Ending
-from grader.reports import console, github, gradescope, junit, pages
+from grader.reports import console, editors, github, gradescope, junit, pages
 from grader.reports.fix_first import telling_case
 from grader.reports.views import view
 from grader.run.reproduction import is_reproducible
@@ -38,6 +38,7 @@ class Outputs:
         staff: whether they show what is not for students.
         verbose: whether the console shows all.
         quiet: whether it shows the last line alone.
+        for_editors: whether it shows lines such as gcc's instead of a report.
     """
 
     assignment: Assignment
@@ -50,6 +51,7 @@ class Outputs:
     staff: bool
     verbose: bool
     quiet: bool
+    for_editors: bool = False
 
     def write(self, record: Record) -> int:
         """Write the files; the exit code, that of a machine fault where one cannot be written."""
@@ -71,7 +73,9 @@ class Outputs:
 
     def show(self, record: Record) -> None:
         """Print the record, and in a GitHub workflow what that understands."""
-        if not self.quiet and github.is_running(os.environ):
+        if self.for_editors:
+            self._show_lines(record)
+        elif not self.quiet and github.is_running(os.environ):
             shown = view(record, staff=self.staff)
             github.show(record, shown, self.path, sys.stdout, os.environ)
         elif not self.quiet:
@@ -79,6 +83,10 @@ class Outputs:
             for purpose, command in self._of_one_case(record):
                 click.echo(f"{purpose}: {command}")
         click.echo(console.last_line(record.score))
+
+    def _show_lines(self, record: Record) -> None:
+        for message in editors.messages(view(record, staff=self.staff).record, self.path):
+            click.echo(message)
 
     def _of_one_case(self, record: Record) -> Iterator[tuple[str, str]]:
         """Commands for the first wrong case: its arrays with a program, and grading it alone.
@@ -102,7 +110,9 @@ class Outputs:
 
     def show_again(self, new: Record, record: Record, names: Collection[str]) -> None:
         """Print the problems of the files ``names``, which were graded again, and the whole score."""
-        if not self.quiet:
+        if self.for_editors:
+            self._show_lines(record)
+        elif not self.quiet:
             click.echo(f"\n{', '.join(sorted(names))} saved")
             console.problems(new, sys.stdout, verbose=self.verbose)
         click.echo(console.last_line(record.score))

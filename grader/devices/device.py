@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from grader.records.coverage import NOTHING
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
@@ -254,7 +255,8 @@ class Script:
         file: the student's file.
         packages: folders of the Python packages that it may import.
         build: a kernel of the file for the specialisation that the runner asks for, as it came. Raises
-            RefusedKernelError if the author is at fault, and MachineError if the machine is.
+            RefusedKernelError if the author is at fault, and MachineError if the machine is, or if the event
+            is set meanwhile: then nobody waits for the kernel any more.
         all_configs: whether autotuning runs every configuration on the simulator, which has no clock.
         form: how its functions are called, where it is not with their arguments one by one.
         extensions: the modules of C++ that it builds: of each the library, by the key of its call.
@@ -263,7 +265,7 @@ class Script:
 
     file: Path
     packages: tuple[Path, ...]
-    build: Callable[[Mapping[str, Any]], DeviceKernel]
+    build: Callable[[Mapping[str, Any], threading.Event], DeviceKernel]
     all_configs: bool = False
     form: Form = Form()
     extensions: Mapping[str, Path] = field(default_factory=dict)

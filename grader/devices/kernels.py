@@ -8,6 +8,7 @@ from grader.devices.device import RefusedKernelError, Status
 from grader.devices.runner import RunnerError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
     from grader.devices.device import DeviceKernel, Script
@@ -31,18 +32,22 @@ class Kernels:
         self._observe = observe
         self._asked = 0
 
-    def __call__(self, request: Header) -> tuple[Header, Bytes]:
+    def __call__(self, request: Header, closed: threading.Event) -> tuple[Header, Bytes]:
         """The answer to a runner that asks for a kernel: its code, or why there is none.
+
+        Args:
+            request: of the runner.
+            closed: set once the runner's session is closed, which ends a compile.
 
         Raises:
             RunnerError: it asks for too many.
-            MachineError: the machine failed.
+            MachineError: the machine failed, or the session was closed.
         """
         self._asked += 1
         if self._asked > MOST_KERNELS:
             raise RunnerError(Status.LIMIT, f"more than {MOST_KERNELS} kernels, for as many specialisations")
         try:
-            kernel = self._build(request.get("specialisation", {}))
+            kernel = self._build(request.get("specialisation", {}), closed)
         except RefusedKernelError as error:
             return {"operation": "built", "refused": str(error)}, b""
         self._observe(kernel)

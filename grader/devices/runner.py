@@ -8,6 +8,7 @@ import py_compile
 import signal
 import sys
 import tempfile
+import threading
 import zipfile
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -190,7 +191,7 @@ class Runner:
         sandbox: Sandbox,
         start: Start,
         working: Callable[[], bool] = lambda: False,
-        builds: Callable[[Header], tuple[Header, Bytes]] | None = None,
+        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None = None,
         launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
@@ -200,7 +201,8 @@ class Runner:
             sandbox: confines the runner.
             start: describes what the runner loads.
             working: returns whether the runner is waiting for a simulator that works for it.
-            builds: returns the answer, header and payload, to a runner that asks for a kernel during a call.
+            builds: returns the answer, header and payload, to a runner that asks for a kernel during a call;
+                the event says that this one was closed meanwhile.
             launches: the same for one that asks for a launch, or raises RunnerError to end it.
             using: makes a context in which it may use the device, to load what it calls. What it imports
                 before that takes longer, and uses none.
@@ -246,6 +248,7 @@ class Runner:
             os.close(payloads)
         self._ended: RunnerError | None = None
         self._null: tuple[str, str] | None = None
+        self._closed = threading.Event()
         self._flooded = flooded(start.limits.output_bytes)
         self._start = start
         self._working = working
@@ -343,7 +346,7 @@ class Runner:
         """The answer to a runner that asks something in the middle of a call, and how long it may go on."""
         question = frame.header.get("status")
         if question == "build" and self._builds is not None:
-            header, content = self._builds(frame.header)
+            header, content = self._builds(frame.header, self._closed)
             return header, (content,), self.patience(seconds)  # the runner waited meanwhile
         if question == "launch" and self._launches is not None:
             answer, pieces = self._launches(_kept(frame))
@@ -417,6 +420,7 @@ class Runner:
 
     def close(self) -> None:
         """End the runner and everything that it started."""
+        self._closed.set()
         self._ended = self._ended or RunnerError(Status.LOST, "the session is closed")
         self._end()
 

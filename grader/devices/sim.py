@@ -40,6 +40,7 @@ from grader.simulator.driver import (
 )
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
@@ -142,7 +143,7 @@ class SimSession:
         sandbox: Sandbox,
         start: Start,
         budget: Budget,
-        builds: Callable[[Header], tuple[Header, Bytes]] | None = None,
+        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None = None,
     ) -> None:
         self._limits = start.limits
         self._budget = budget
@@ -162,7 +163,10 @@ class SimSession:
             raise
 
     def _start(
-        self, sandbox: Sandbox, start: Start, builds: Callable[[Header], tuple[Header, Bytes]] | None
+        self,
+        sandbox: Sandbox,
+        start: Start,
+        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None,
     ) -> None:
         for library in start.libraries:
             self._simulator.load(library)

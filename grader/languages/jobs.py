@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grader.languages.slots import SlotError
 from grader.records.errors import MachineError
 from grader.sandbox.sandbox import Ended, Limits
 
 if TYPE_CHECKING:
-    from grader.sandbox.sandbox import Outcome
+    import threading
+
+    from grader.sandbox.sandbox import Job, Outcome, Sandbox
 
 _ASLEEP_SECONDS = 60.0  # a compiler waits for its parts, which work, and for the disk, which is no sleep
 _GUARD = 20  # wall time by processor time
@@ -35,6 +38,23 @@ def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:
         scratch_bytes=1 << 30,
         output_bytes=4 << 20,
     )
+
+
+def outcome_of(job: Job, sandbox: Sandbox, given_up: threading.Event | None) -> Outcome:
+    """How a compile ended.
+
+    Args:
+        job: the compile.
+        sandbox: what confines it.
+        given_up: set by another thread to end it.
+
+    Raises:
+        SlotError: it was given up, so that its outcome says nothing.
+    """
+    outcome = sandbox.run(job, given_up)
+    if given_up is not None and given_up.is_set():
+        raise SlotError("interrupted while it was compiled")
+    return outcome
 
 
 def limit_hit(outcome: Outcome) -> str:

@@ -242,6 +242,10 @@ _MASK = (
 _SYNCTHREADS = "Put a __syncthreads() {between}, where every thread of the block reaches it."
 _SYNCWARP = "Put a __syncwarp() {between}: the threads of a warp do not run in step."
 _DEBUG_BARRIER = "Put a tl.debug_barrier() {between}, or give each its own place."
+_WITHIN = (
+    "Where several elements of a tile meet at the same place, use tl.atomic_add. Else put a "
+    "tl.debug_barrier() {between}, or give each its own place."
+)
 _WHOLE_WARPS = "Launch whole warps, a multiple of 32 threads, or name fewer lanes in the mask."
 
 _ACCESS = "{who} {does} {n:bytes} of {space} memory at {address:hex}, "
@@ -285,8 +289,9 @@ _OUTSIDE = {
     "behind": _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
     "behind_rows": replace(
         _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
-        do="Compare each index with its own size first: those of batch, head and row with how many there "
-        "are, the column with the length of a row. The block may not divide them.",
+        do="Compare each index with its own size first: the block may not divide it. Where that is done, the "
+        "index is made wrongly: with another length than that of these rows, or from another number than "
+        "batch, head or row.",
     ),
     "behind_elements": replace(
         _outside(_BEHIND, "A thread goes past the end of an array", "behind"),
@@ -395,7 +400,7 @@ def _of_block(name: str) -> Reason:
         mistake, do, fault = _WITHIN_BLOCK, _where_shared(_SYNCTHREADS), "block"
     else:
         mistake, do, fault = _WITHIN_WARP, _where_shared(_SYNCWARP), "warp"
-    triton = Reason(_GLOBAL, why, _WITHIN_PROGRAM, _DEBUG_BARRIER, fault="program")
+    triton = Reason(_GLOBAL, why, _WITHIN_PROGRAM, _WITHIN, fault="program")
     return Reason(_GLOBAL, why, mistake, do, triton, fault)
 
 

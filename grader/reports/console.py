@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 WIDTH = 110
 SHOWN_CASES = 4
 SHOWN_FINDINGS = 6
+SHOWN_HINTS = 3  # on speed, of a right kernel whose speed nobody has measured
 SHOWN_LOG_LINES = 30
 STYLES = {
     Verdict.PASS: "green",
@@ -138,9 +139,8 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     if problem.correctness.cases:
         correctness = problem.correctness
         stages.add_row("correctness", Group(*(_groups(correctness) if verbose else _counts(correctness))))
-    if verbose:
-        for label, lines in _rest(problem):
-            stages.add_row(label, Group(*_capped(lines, SHOWN_FINDINGS)))
+    for label, lines in _rest(problem) if verbose else _hints_unasked(problem):
+        stages.add_row(label, Group(*_capped(lines, SHOWN_FINDINGS)))
     for label, parts in _beside(problem, verbose=verbose):
         stages.add_row(label, Group(*parts))
     yield Padding(stages, (0, 0, 0, 2))
@@ -174,15 +174,23 @@ def _beside(problem: ProblemResult, *, verbose: bool) -> Iterator[tuple[str, lis
         yield "printed", [Text("\n".join(plain(problem.printed).splitlines()[-5:]))]
 
 
+def _hints(problem: ProblemResult) -> list[Text]:
+    return [Text(f"{plain(hint.file)}:{hint.line}  {readable(hint.message)}") for hint in problem.hints]
+
+
+def _hints_unasked(problem: ProblemResult) -> Iterator[tuple[str, list[Text]]]:
+    """The first hints on the speed of a right kernel, where nobody has measured it."""
+    unmeasured_speed = problem.performance.verdict is Verdict.NOT_MEASURED
+    if problem.hints and unmeasured_speed and problem.correctness.verdict is Verdict.PASS:
+        yield "hints", _hints(problem)[:SHOWN_HINTS]
+
+
 def _rest(problem: ProblemResult) -> Iterator[tuple[str, list[Text]]]:
     """The findings, hints and doubts."""
     if findings := list(_findings(problem)):
         yield "checks", findings
     if problem.hints:
-        yield (
-            "hints",
-            [Text(f"{plain(hint.file)}:{hint.line}  {readable(hint.message)}") for hint in problem.hints],
-        )
+        yield "hints", _hints(problem)
     if problem.correctness.unreached:
         yield "unreached", [Text(plain(text)) for text in sentences(problem.correctness.unreached)]
     if problem.trust.reasons:

@@ -24,7 +24,7 @@ from grader.reports.advice import BEFORE, LATER_CPP, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, wrong
 from grader.reports.escaping import line, readable
 from grader.reports.gaps import gaps, lack, reached, remedy
-from grader.reports.groups import told_apart
+from grader.reports.groups import rest_behind, sizes_of, told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -52,6 +52,8 @@ MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
 _BARRIER = re.compile(r"^(?!\s*//).*(?:__syncthreads\(|tl\.debug_barrier\()")
 _STANDARD = re.compile(r"-std=c\+\+(?P<year>\d+)")
+NOTHING_WRITTEN = "nothing_written"  # a kind of diagnosis
+_MOST_AT_ONCE = 16  # elements of a thread; a block has more threads
 _RARE = 10  # fewer than one in so many
 _RARE_QUESTION = 6  # at most one in so many
 
@@ -444,6 +446,35 @@ def _between(finding: FindingRecord) -> str:
     return f"between {calls}line {gap[0]} and line {gap[1]}"
 
 
+def _where_unwritten(
+    diagnosis: Diagnosis, failing: list[CaseResult], cases: list[CaseResult], language: str
+) -> Diagnosis:
+    """``diagnosis`` of elements that nobody has written, with what the cases that lack some share."""
+    if not diagnosis.unwritten or diagnosis.remedy:
+        return diagnosis
+    lacking = [case for case in failing if _cause(case).unwritten and _bad(case)]
+    missing = [(output.bad, output.total) for case in lacking if (output := _bad(case))]
+    if len(lacking) == len(failing) and (size := rest_behind(missing)):
+        one = "program" if language == "triton" else "block"
+        rest = f"the elements behind the last multiple of {size} were never written"
+        do = (
+            f"A thread that takes {size} elements at once leaves out the rest: store that one by one."
+            if size <= _MOST_AT_ONCE
+            else f"Round the number of {one}s up, so that the last {one} takes what {size} does not divide."
+        )
+        return replace(diagnosis, cause=rest, remedy=do)
+    nothing = [case for case in lacking if _cause(case).kind == diagnosis.kind]
+    others = [case for case in cases if case.verdict in {Verdict.PASS, Verdict.FAIL} and case not in nothing]
+    size_of = sizes_of(nothing, others) if diagnosis.kind == NOTHING_WRITTEN and others else ""
+    if not size_of:
+        return diagnosis
+    do = (
+        "For these sizes no thread reaches its store: does a loop around it, or around the launch, make a "
+        "round too few, or is a number of blocks rounded down?"
+    )
+    return replace(diagnosis, cause=f"nothing was written in the cases with {size_of}", remedy=do)
+
+
 def _not_finite(case: CaseResult) -> bool:
     """Whether all that is wrong is NaN or infinite, as it is by many causes."""
     return all(output.bad == output.nan + output.infinite for output in case.outputs)
@@ -468,7 +499,7 @@ def _numbers(
     case = _telling(case for case in ran if _bad(case))
     if case is None:
         return
-    diagnosis = _cause(case)
+    diagnosis = _where_unwritten(_cause(case), ran, cases, language)
     raced = any(KINDS[fix.kind].race for fix in beside)
     if raced and any(_cause(other).kind != diagnosis.kind for other in ran if _bad(other)):
         return  # threads that race make any numbers, which may look like another fault in some case

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from grader.records.record import CaseResult
 
+_WHOLE = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # elements that a thread or a block takes at once
+_FEWEST_RESTS = 3  # cases of different sizes: of fewer, a rest may be one by chance
 _MOST = 3  # names of groups that a sentence holds
 
 
@@ -33,6 +35,21 @@ def told_apart(cases: Sequence[CaseResult]) -> str:
     if not clean:
         return f"{counts}, of all groups."
     return f"{counts}: {_listed(groups)}; right: {_listed(clean)}."
+
+
+def sizes_of(some: Sequence[CaseResult], others: Sequence[CaseResult]) -> str:
+    """The size that tells ``some`` cases from the ``others``, such as ``n <= 1``; empty if there is none."""
+    return next(_by_size(some, others), "")
+
+
+def rest_behind(cases: Sequence[tuple[int, int]]) -> int:
+    """The number of which each case lacks the rest, of pairs of missing elements and all; 0 if there is none.
+
+    So a kernel leaves out what is behind the last whole vector, or behind the last whole block.
+    """
+    if len(set(cases)) < _FEWEST_RESTS:
+        return 0
+    return next((size for size in _WHOLE if all(total % size == lack for lack, total in cases)), 0)
 
 
 def _by_size(wrong: Sequence[CaseResult], right: Sequence[CaseResult]) -> Iterator[str]:

@@ -404,15 +404,16 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
         for material, one in zip(materials, answers, strict=True)
     ]
     # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
+    begun: dict[str, Future[Callable[[], ProblemResult]]] = {}
     with ThreadPoolExecutor(workers, initializer=keep_to_one_thread) as pool:
         try:
             # What takes longest begins first: at the end no processor waits for it.
             first = sorted(judges, key=lambda judge: judge.kind.rank)
             with _pytorch_timed(run, gpu, [one.problem for one in answers]):
                 if workers == 1:
-                    _judge_in_turn(run, first, pool)
+                    _judge_in_turn(run, first, pool, begun)
                 else:
-                    begun = {judge.id: pool.submit(judge.check) for judge in first}
+                    begun |= {judge.id: pool.submit(judge.check) for judge in first}
                     _measure_all(run, judges, [begun[judge.id] for judge in judges])
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
@@ -424,15 +425,34 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             pool.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
                 judge.stop()
+            _keep(run, judges, begun)
             raise
     if run.request.profile:
         _profile(run, judges, gpu)
 
 
-def _judge_in_turn(run: _Run, judges: Iterable[ProblemJudge], pool: Executor) -> None:
+def _keep(
+    run: _Run, judges: Iterable[ProblemJudge], begun: Mapping[str, Future[Callable[[], ProblemResult]]]
+) -> None:
+    """Keep what was decided of problems that were stopped; what was not run of them is undecided."""
+    for judge in judges:
+        check = begun.get(judge.id)
+        if judge.id in run.problems or check is None or check.cancelled() or check.exception() is not None:
+            continue
+        if not judge.machine_failed:
+            run.problems[judge.id] = check.result()()
+
+
+def _judge_in_turn(
+    run: _Run,
+    judges: Iterable[ProblemJudge],
+    pool: Executor,
+    begun: dict[str, Future[Callable[[], ProblemResult]]],
+) -> None:
     """Get the results of those that the machine did not fail, each before the next one is checked."""
     for judge in judges:
-        result = pool.submit(judge.check).result()
+        begun[judge.id] = pool.submit(judge.check)
+        result = begun[judge.id].result()
         if not judge.machine_failed:
             run.problems[judge.id] = pool.submit(result).result()
 

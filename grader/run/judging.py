@@ -45,7 +45,7 @@ from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.following import Following
 from grader.run.kept import Kept
 from grader.run.kinds import kind_of
-from grader.run.passes import joined, judged_by_name, judged_in_passes
+from grader.run.passes import INTERRUPTED, completed, joined, judged_by_name, judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 from grader.run.typical import typical
@@ -80,6 +80,7 @@ PRINTED_CHARACTERS = 4000
 MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
 AHEAD = 2  # large cases are worked out while one runs, each in a thread: at most 400 MB and their float64
 SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
+STOPPED = "not measured: the grading was interrupted"
 _WARNING = "it is only a warning"
 
 
@@ -133,11 +134,11 @@ def _hidden(rules: Rules, groups: Iterable[GroupResult]) -> list[GroupResult]:
 
 
 class _InterruptedError(Exception):
-    """Raised between cases once the run was interrupted."""
+    """Raised in trials and measurements once the run was interrupted."""
 
 
 class ProblemJudge:
-    """Judges one problem; ``stop`` ends it from another thread."""
+    """Judges one problem; ``stop`` ends it from another thread, and what was decided before stays."""
 
     def __init__(self, material: Material, entry: ProblemPoints, problem: Problem) -> None:
         """Prepare nothing yet."""
@@ -145,7 +146,7 @@ class ProblemJudge:
         self._entry = entry
         self._problem = problem
         self.kind = kind_of(problem)
-        self._stopped = threading.Event()
+        self.stopped = threading.Event()
         self._sessions: deque[Session | TimedSession] = deque(maxlen=MOST_SESSIONS)
         self._timed: kernel.PreparedKernel | None = None
         self._waited = False
@@ -154,7 +155,7 @@ class ProblemJudge:
 
     def stop(self) -> None:
         """End the sessions that run, and judge no further case."""
-        self._stopped.set()
+        self.stopped.set()
         for session in tuple(self._sessions):
             session.close()
 
@@ -163,7 +164,7 @@ class ProblemJudge:
         try:
             answer = self.kind.prepare(self, self._entry, self._problem)
         except NotJudgedError as error:
-            self.machine_failed = error.verdict is Verdict.INFRA_ERROR
+            self.machine_failed = error.verdict is Verdict.INFRA_ERROR or self.stopped.is_set()
             return partial(
                 without_cases,
                 self.material.assignment,
@@ -177,7 +178,7 @@ class ProblemJudge:
         machine = self.material.machine
         following = Following(answer, self._sources(answer.problem), self.material.seed, self._judges)
         if machine.checker is machine.device:
-            with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
+            with closing(Kept(lambda: self._watched(answer.open(machine.device)))) as kept:
                 judged = checked = self._run_cases(
                     machine.device,
                     answer,
@@ -188,7 +189,7 @@ class ProblemJudge:
         else:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
-            with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
+            with closing(Kept(lambda: self._watched(answer.open(machine.device)))) as kept:
                 with (
                     self._worked_out_ahead(problem),
                     ThreadPoolExecutor(1, initializer=keep_to_one_thread) as beside,
@@ -202,6 +203,8 @@ class ProblemJudge:
                     )
                     judged = joined(judged, further)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
+            if self.stopped.is_set():
+                judged = replace(judged, cases=_ran_on_both(judged.cases, checked.cases))
             if _right(judged):
                 judged = joined(judged, beyond)
             checked = overrun_beside(checked, judged)
@@ -316,7 +319,7 @@ class ProblemJudge:
                 ahead.begin(case)
             place = f"{numbers[case.name]} of {len(cases)}" if case.name in numbers else ""
             which = place or "that the code asks for"
-            self.begin(f"{self.id}: case {which} on {device.kind}, {case.name}")
+            self.material.progress(f"{self.id}: case {which} on {device.kind}, {case.name}")
 
         def judged_in(part: tuple[Case, ...], open_session: Callable[[], Session]) -> Judged:
             return judge(
@@ -332,20 +335,24 @@ class ProblemJudge:
                 hinted=lambda case: case.name in like_timed,
                 observe=following.observe if following else lambda _case, _answer: None,
                 exchange=exchange,
+                ended=self.stopped.is_set,
             )
 
         def judged(part: tuple[Case, ...]) -> Judged:
             if kept is not None:
                 return kept.judged(partial(judged_in, part))
-            return judged_in(part, lambda: self.watch(answer.open(device)))
+            return judged_in(part, lambda: self._watched(answer.open(device)))
+
+        def all_judged(part: tuple[Case, ...]) -> Judged:
+            return completed(judged(part), part, INTERRUPTED)
 
         if self.material.cases:
-            return judged_by_name(cases, self.material.cases, judged)
+            return judged_by_name(cases, self.material.cases, all_judged)
         if self.material.fast:
             whole = judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
         else:
-            whole = judged(cases)
-        return following.follow(whole, judged) if following else whole
+            whole = all_judged(cases)
+        return following.follow(whole, all_judged) if following else whole
 
     def _run_on_gpu(self, answer: Prepared, problem: Problem, kept: Kept) -> tuple[Judged, Judged]:
         """What the device shows of the cases, and if they are right, of those at the ends of ranges.
@@ -380,14 +387,29 @@ class ProblemJudge:
         machine, entry = self.material.machine, answer.entry
         if machine.gpu is None:
             return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_GPU))
+        if self.stopped.is_set():
+            return self._unmeasured(answer)
         if not _right(judged):
             answer.forget()
             return Measured(_no_speed(entry, Verdict.FAIL, NOT_RIGHT))
         if not answer.problem.timing_cases(self.material.seed):
             return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_CASES))
-        measured = answer.measured(machine.gpu, machine.baseline, self)
+        measured = self._timed_on(machine.gpu, answer)
         self._timed = answer if isinstance(answer, kernel.PreparedKernel) else None
         return measured
+
+    def _timed_on(self, gpu: Gpu, answer: Prepared) -> Measured:
+        """What the clock of ``gpu`` says; nothing of what was interrupted."""
+        try:
+            measured = answer.measured(gpu, self.material.machine.baseline, self)
+        except _InterruptedError:
+            return self._unmeasured(answer)
+        return self._unmeasured(answer) if self.stopped.is_set() else measured
+
+    def _unmeasured(self, answer: Prepared) -> Measured:
+        """The speed of what was interrupted: a session that was closed says nothing of the submission."""
+        answer.forget()
+        return Measured(_no_speed(answer.entry, Verdict.NOT_MEASURED, STOPPED))
 
     def _demands(
         self, answer: Prepared, performance: PerformanceResult, counted: Counted
@@ -418,24 +440,30 @@ class ProblemJudge:
 
     def begin(self, what: str) -> None:
         """Say what comes next, unless the run was interrupted."""
-        if self._stopped.is_set():
+        if self.stopped.is_set():
             raise _InterruptedError
         self.material.progress(what)
 
     def waiting(self) -> None:
         """Say that the GPU is waited for, once, unless the run was interrupted."""
-        if self._stopped.is_set():
+        if self.stopped.is_set():
             raise _InterruptedError
         if not self._waited:
             self._waited = True
             self.material.progress(f"{self.id}: {WAITING}")
 
     def watch(self, session: AnySession) -> AnySession:
-        """``session``, which ``stop`` will close."""
-        self._sessions.append(session)
-        if self._stopped.is_set():  # while it opened, so that nobody closed it
-            session.close()
+        """``session``, which ``stop`` will close; raises where the run was interrupted."""
+        self._watched(session)
+        if self.stopped.is_set():
             raise _InterruptedError
+        return session
+
+    def _watched(self, session: AnySession) -> AnySession:
+        """``session``, which ``stop`` will close, or has just closed."""
+        self._sessions.append(session)
+        if self.stopped.is_set():  # while it opened, so that nobody closed it
+            session.close()
         return session
 
 
@@ -443,6 +471,14 @@ def _groups(problem: Problem, cases: Iterable[CaseResult]) -> tuple[str, ...]:
     """The case groups that are graded: that of cases which follow the code only where one of them fails."""
     wrong = {case.group for case in cases if case.verdict is not Verdict.PASS}
     return (*problem.groups, *(group for group in FOLLOWING if group in wrong))
+
+
+def _ran_on_both(cases: Sequence[CaseResult], checked: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
+    """The cases of an interrupted grading, of which those are undecided that the simulator has not run."""
+    return tuple(
+        other if other.ending is Ending.NOT_RUN and other.message == INTERRUPTED else case
+        for case, other in zip(cases, checked, strict=True)
+    )
 
 
 def _large_cases(problem: Problem, seed: int) -> tuple[Case, ...]:
@@ -484,7 +520,10 @@ def _with_unset(
 def _with_launcher(
     cases: Sequence[CaseResult], problem: Problem, sources: Mapping[str, bytes]
 ) -> Sequence[CaseResult]:
-    """The cases, of which those with elements that no thread has written name the line of the launcher."""
+    """The cases, of which those with elements that no thread has written name the line of the launcher.
+
+    Each has the lines around the one that its first diagnosis with a line blames.
+    """
     if not isinstance(problem, KernelProblem):
         return cases
     file, line = place_of_call(demangled(problem.entry_points[0]).rpartition("::")[2], sources)
@@ -493,9 +532,11 @@ def _with_launcher(
         diagnoses = [
             replace(each, file=file, line=line) if each.unwritten else each for each in case.diagnoses
         ]
-        if diagnoses == case.diagnoses:
+        blamed = next((each for each in diagnoses if each.line), None)
+        if blamed is None:
             return case
-        return case.model_copy(update={"diagnoses": diagnoses, "source": excerpt(sources, file, line)})
+        lines = excerpt(sources, blamed.file, blamed.line)
+        return case.model_copy(update={"diagnoses": diagnoses, "source": lines})
 
     return [launched(case) for case in cases]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DOZEN = 12
 NOT_RUN = "not run: a case before it is wrong, and the quick way ends there"
 NOT_NAMED = "not run: other cases were asked for"
+INTERRUPTED = "not run: the grading was interrupted"
 
 
 def passes(cases: Sequence[Case], failed: Collection[str]) -> tuple[tuple[Case, ...], ...]:
@@ -48,15 +49,16 @@ def judged_in_passes(
 ) -> Judged:
     """What ``judge`` says of the parts of ``cases``, up to one in which something is wrong.
 
-    The cases come back in their order; those that were not run are NOT_MEASURED.
+    The cases come back in their order; those that were not run are NOT_MEASURED. It leaves out cases only
+    where the grading was interrupted.
     """
     result = Judged(())
     for part in passes(cases, failed):
         result = joined(result, judge(part))
         wrong = any(case.verdict is not Verdict.PASS and not case.waived for case in result.cases)
         if wrong or any(finding.counts for finding in result.findings):
-            break
-    return _completed(result, cases, NOT_RUN)
+            return completed(result, cases, NOT_RUN)
+    return completed(result, cases, INTERRUPTED)
 
 
 def judged_by_name(
@@ -64,10 +66,10 @@ def judged_by_name(
 ) -> Judged:
     """What ``judge`` says of those of ``cases`` with these names; the others are NOT_MEASURED."""
     chosen = tuple(case for case in cases if case.name in names)
-    return _completed(judge(chosen) if chosen else Judged(()), cases, NOT_NAMED)
+    return completed(judge(chosen) if chosen else Judged(()), cases, NOT_NAMED)
 
 
-def _completed(judged: Judged, cases: Sequence[Case], message: str) -> Judged:
+def completed(judged: Judged, cases: Sequence[Case], message: str) -> Judged:
     """``judged`` with all ``cases`` in their order; those that were not run are undecided for this reason."""
     by_name = {case.name: case for case in judged.cases}
     return replace(judged, cases=tuple(by_name.get(case.name) or _not_run(case, message) for case in cases))

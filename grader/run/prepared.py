@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -70,6 +71,8 @@ class Conduct(Protocol):
     """What the judge of a problem offers to trials and measurements."""
 
     material: Material
+    stopped: threading.Event
+    """Set once the run was interrupted."""
 
     def begin(self, what: str) -> None:
         """Say what comes next; raises where the run was interrupted."""

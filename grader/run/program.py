@@ -140,7 +140,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     if refused is not None and not refused.library.linked:
         raise NotJudgedError(_refusal(refused, problem))
     conduct.begin(f"{entry.id}: compiling {', '.join(problem.sources)}")
-    build = _built(material, problem, contents, matched)
+    build = _built(conduct, problem, contents, matched)
     result = build_result(build)
     if build.artefact is None:
         raise NotJudgedError(
@@ -235,8 +235,9 @@ def recipe(
 
 
 def _built(
-    material: Material, problem: ProgramProblem, contents: Mapping[str, bytes], matched: Iterable[str]
+    conduct: Conduct, problem: ProgramProblem, contents: Mapping[str, bytes], matched: Iterable[str]
 ) -> Build:
+    material = conduct.material
     limits, machine = material.assignment.rules.limits, material.machine
     return build_executable(
         recipe(problem, contents, matched, _replacements(material, problem)),
@@ -245,6 +246,7 @@ def _built(
         compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
         Cache(),
         machine.device.architecture,
+        conduct.stopped,
     )
 
 
@@ -258,20 +260,20 @@ def _reference(conduct: Conduct, problem: ProgramProblem) -> tuple[Path, tuple[P
     conduct.begin(f"{problem.id}: compiling the reference")
     if problem.rival:
         problem = replace(problem, uses=tuple(LIBRARIES))
-        build = _built(material, problem, problem.rival, ())
+        build = _built(conduct, problem, problem.rival, ())
     else:
-        build = _built_reference(material, problem)
+        build = _built_reference(conduct, problem)
     if build.artefact is None:
         raise NotJudgedError(unbuilt(build, problem.uses))
     return build.artefact, _replacements(material, problem)
 
 
-def _built_reference(material: Material, problem: ProgramProblem) -> Build:
+def _built_reference(conduct: Conduct, problem: ProgramProblem) -> Build:
     try:
-        with collect(material.assignment.reference, problem.files) as files:
+        with collect(conduct.material.assignment.reference, problem.files) as files:
             if missing := [name for name in problem.sources if name not in files.files]:
                 raise NotJudgedError(f"{missing[0]} is missing")
-            return _built(material, problem, _contents(files, problem), files.matched)
+            return _built(conduct, problem, _contents(files, problem), files.matched)
     except (SubmissionError, UnreadableError) as error:  # it does not come with every installation
         raise NotJudgedError(str(error)) from error
 

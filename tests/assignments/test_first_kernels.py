@@ -12,8 +12,11 @@ import torch
 
 from grader.assignments.assignment import Assignment, load
 from grader.assignments.mutants import table
+from grader.judge.correctness.comparison import compare
+from grader.judge.correctness.diagnosis import diagnose
 from grader.problems.contents import NORMAL
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
+from grader.records.diagnosis import in_words
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
@@ -157,3 +160,31 @@ def test_three_variants_have_the_entry_point_and_say_how_they_differ(
         assert defined in text
         assert text.startswith(comment)
     assert len({text.partition("\n")[0] for text in texts.values()}) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "text"),
+    [
+        ("argmax", {"n": 37}, "the maximum starts at 0"),
+        ("matmul", {"m": 5, "n": 7, "k": 60}, "behind the last multiple of 16 is left out"),
+        ("matmul", {"m": 5, "n": 7, "k": 70}, "A is read with n"),
+        ("reduce_sum", {"n": 1999}, "behind the last multiple of 512 is left out"),
+        ("reduce_sum", {"n": 37}, "the first element counts twice"),
+        ("scan", {"n": 1999}, "only the tile of 512 elements"),
+    ],
+)
+def test_outputs_that_follow_a_typical_bug_are_named_after_it(
+    name: str, sizes: Mapping[str, int], text: str
+) -> None:
+    problem = kernel(name)
+    distribution = "negative numbers" if name == "argmax" else NORMAL
+    like = next(case for case in problem.cases(1) if case.distribution == distribution)
+    case = replace(like, sizes=sizes)
+    given = problem.inputs(case)
+    expected = problem.oracle(case, given)
+    wrong = next(bug for said, bug in problem.bugs.items() if text in said)(given)
+    outputs = {
+        output: array.astype(np.int32 if name == "argmax" else np.float32) for output, array in wrong.items()
+    }
+    compared = {output: compare(output, expected[output], outputs[output]) for output in outputs}
+    assert text in in_words(diagnose(problem, case, given, compared, outputs))

@@ -1,8 +1,10 @@
-"""What a grading on the simulator costs: of the whole reference, and of one problem again when it is saved.
+"""What a grading on the simulator costs: a first one, the whole reference, and a problem that is saved again.
 
     python tests/benchmarks/loop.py --rounds 3
+    python tests/benchmarks/loop.py --first
 
-Everything was built before, as each round meets one of two versions of a file that differ in a comment.
+For a first grading nothing was built. For the others everything was, as each round meets one of two versions
+of a file that differ in a comment.
 Processor time is that of the user and of the kernel in all processes of a grading together, which other load
 hardly changes. The time on the clock means something on an idle machine only. Of each the smallest counts.
 """
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
 
+NAIVE = Path(__file__).parent / "naive"
+"""Right kernels of the first assignment that a beginner would write."""
 VERSIONS = 2
 OPTIONS = ("--device", "sim", "--seed", "1", "--quiet")
 COMMENT = {".cu": "//", ".py": "#"}
@@ -71,6 +75,22 @@ def whole(folder: Path, assignment: Assignment, rounds: int) -> Cost:
         return ended.ru_utime + ended.ru_stime
 
     return smallest([cost(work, used) for _ in range(rounds + 1)][1:])
+
+
+def first(folder: Path, assignment: Assignment) -> Cost:
+    """A grading by somebody who has never graded before: with an empty cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "GRADER_CACHE": cache}
+
+        def work() -> None:
+            line = command(folder, assignment)
+            subprocess.run(line, stdout=subprocess.DEVNULL, env=environment, check=False)
+
+        def used() -> float:
+            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return ended.ru_utime + ended.ru_stime
+
+        return cost(work, used)
 
 
 def again(folder: Path, assignment: Assignment, problem: str, rounds: int) -> Cost:
@@ -116,6 +136,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Measure what a grading on the simulator costs.")
     parser.add_argument("--assignment", default="llm_systems_3", metavar="ID|FOLDER")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument(
+        "--first", action="store_true", help="first gradings of the template and of naive kernels alone"
+    )
     options = parser.parse_args(arguments)
     assignment = load(options.assignment)
     print(f"{'':24}{'processor':>11}{'clock':>9}")
@@ -123,6 +146,10 @@ def main(arguments: Sequence[str]) -> int:
     def show(name: str, found: Cost) -> None:
         print(f"{name:24}{found.processor:9.2f} s{found.clock:7.2f} s", flush=True)
 
+    if options.first:
+        show("the template, first", first(assignment.template, assignment))
+        show("naive kernels, first", first(NAIVE, assignment))
+        return 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "reference")
         shutil.copytree(assignment.reference, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))

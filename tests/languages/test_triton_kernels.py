@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from grader.devices.device import RefusedKernelError
 from grader.languages.cache import Cache
-from grader.languages.jobs import compile_limits
+from grader.languages.jobs import BuildError, compile_limits
 from grader.languages.triton.kernels import Compiler, Target
 from grader.sandbox.backends import BACKENDS
-from grader.sandbox.sandbox import Ended, Outcome
+from grader.sandbox.sandbox import Ended, Job, Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from grader.sandbox.sandbox import Job, Sandbox
+    from grader.sandbox.sandbox import Sandbox
 
 pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
 
@@ -125,9 +127,9 @@ class Counting:
         self._sandbox = sandbox
         self.jobs = 0
 
-    def run(self, job: Job) -> Outcome:
+    def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
         self.jobs += 1
-        return self._sandbox.run(job)
+        return self._sandbox.run(job, given_up)
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +227,7 @@ def test_options_that_lead_to_files_are_left_out(compiler: Compiler, file: Path)
 
 def test_a_limit_is_told_and_not_kept(file: Path, tmp_path: Path) -> None:
     class Ending(Counting):
-        def run(self, _job: Job) -> Outcome:
+        def run(self, _job: Job, _given_up: threading.Event | None = None) -> Outcome:
             self.jobs += 1
             return Outcome(Ended.TIMEOUT, 9, 1.0, b"", b"", False, {}, "more than 1 s")
 
@@ -235,3 +237,21 @@ def test_a_limit_is_told_and_not_kept(file: Path, tmp_path: Path) -> None:
         with pytest.raises(RefusedKernelError, match="more than 1 s"):
             compiler.build(file, SIM, ASKED)
         assert ending.jobs == times
+
+
+def test_a_compile_that_nobody_waits_for_any_more_ends_and_is_not_kept(file: Path, tmp_path: Path) -> None:
+    process, given_up = BACKENDS["process"](), threading.Event()
+
+    class Sleeping(Counting):
+        def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
+            self.jobs += 1
+            return process.run(Job(("sleep", "300"), job.limits), given_up)
+
+    sleeping = Sleeping(process)
+    compiler = Compiler(sleeping, compile_limits(), Cache(tmp_path / "kernels"), (SIM,))  # type: ignore[arg-type]
+    threading.Timer(0.3, given_up.set).start()
+    began = time.monotonic()
+    with pytest.raises(BuildError, match="interrupted while it was compiled"):
+        compiler.build(file, SIM, ASKED, given_up)
+    assert time.monotonic() - began < 30
+    assert sleeping.jobs == 1

@@ -201,6 +201,16 @@ def test_findings_and_hints_name_the_line() -> None:
     assert "k.cu:71  reads 32 sectors" in text
 
 
+def test_a_right_kernel_that_was_not_timed_shows_the_first_three_hints() -> None:
+    hints = [
+        HintRecord(kernel="k", file="k.cu", line=number, message="reads sectors") for number in range(1, 6)
+    ]
+    right = problem(verdict=Verdict.PASS, correctness=CorrectnessResult(verdict=Verdict.PASS), hints=hints)
+    assert re.findall(r"k.cu:(\d)  reads", shown(right)) == ["1", "2", "3"]
+    wrong = problem(hints=hints)
+    assert "reads sectors" not in shown(wrong)
+
+
 def test_a_measured_speed_has_its_interval_target_and_cases() -> None:
     performance = PerformanceResult(
         verdict=Verdict.PASS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,10 @@ from grader.problems.problem import Budget
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from grader.problems.contents import Draw, Numbers
+    from grader.problems.problem import Inputs
 
 NEGATIVE, FEW, RISING = "negative numbers", "few different numbers", "rising numbers"
 INFINITE, NOTHING = "infinite numbers", "nothing but -inf"
@@ -45,19 +49,30 @@ def numbers(n: int) -> Content:
     return Content((n,), draws)
 
 
-PROBLEM = problem(
-    id="argmax",
-    file="argmax.cu",
-    launcher="launch_argmax(int* place, const float* x, int n, cudaStream_t stream)",
-    formula=lambda x: x.argmax(0, keepdim=True),
-    inputs=lambda n: {"x": numbers(n)},
-    sizes={"n": Range(1, 1 << 26)},
-    cases=[
-        *(("beyond a million", {"n": 3 * (1 << 20) + 5}, kind) for kind in (NORMAL, RISING)),
-        (EQUAL, {"n": 50_001}, EQUAL),
-        (FEW, {"n": 50_001}, FEW),
-        *((RISING, {"n": n}, RISING) for n in (256, 257, 512, 513, 1024, 1025)),
-    ],
-    budget=Budget(pairs=1 << 18, alone=1 << 20),
-    timing=({"n": 1 << 22}, {"n": 1 << 26}),
+def _from_zero(data: Inputs) -> Mapping[str, NDArray[np.float64]]:
+    """The place where numbers below 0 are none."""
+    x = data.wide("x")
+    return {"place": np.array([float(x.argmax()) if x.max() > 0 else 0.0])}
+
+
+PROBLEM = replace(
+    problem(
+        id="argmax",
+        file="argmax.cu",
+        launcher="launch_argmax(int* place, const float* x, int n, cudaStream_t stream)",
+        formula=lambda x: x.argmax(0, keepdim=True),
+        inputs=lambda n: {"x": numbers(n)},
+        sizes={"n": Range(1, 1 << 26)},
+        cases=[
+            *(("beyond a million", {"n": 3 * (1 << 20) + 5}, kind) for kind in (NORMAL, RISING)),
+            (EQUAL, {"n": 50_001}, EQUAL),
+            (FEW, {"n": 50_001}, FEW),
+            *((RISING, {"n": n}, RISING) for n in (256, 257, 512, 513, 1024, 1025)),
+        ],
+        budget=Budget(pairs=1 << 18, alone=1 << 20),
+        timing=({"n": 1 << 22}, {"n": 1 << 26}),
+    ),
+    bugs={
+        "the maximum starts at 0, so that no negative number is larger: begin with -INFINITY": _from_zero,
+    },
 )

@@ -137,6 +137,7 @@ PROBLEM = several_types(
         turning=("a", "b", "h0", "h"),
         space=SPACE,
         bugs={
+            "h0 of the first sequence is taken for all": _h(lambda a, b, h0: states(a, b, h0 * 0 + h0[:1])),
             "h0 is left out": _h(lambda a, b, h0: states(a, b, np.zeros_like(h0))),
             "h0 is taken for the first state": _h(
                 lambda a, b, h0: np.concatenate((h0[:, None], states(a[:, 1:], b[:, 1:], h0)), axis=1)

@@ -246,6 +246,9 @@ PROBLEM = several_types(
         terms=terms,
         space=SPACE,
         bugs={
+            "the last column is left out of the mean of g n": _dx(
+                lambda g, n, r, _: r * (g - n * (g * n)[:, :-1].sum(axis=1, keepdims=True) / g.shape[1])
+            ),
             "the mean of g n is missing": _dx(lambda g, _n, r, _: r * g),
             "n is missing in front of the mean of g n": _dx(lambda g, n, r, _: r * (g - _mean(g * n))),
             "the sum of g n is not divided by hidden": _dx(

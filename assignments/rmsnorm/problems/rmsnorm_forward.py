@@ -184,11 +184,14 @@ PROBLEM = several_types(
             "divided by n - 1 instead of n": _root_of(
                 lambda x: (x * x).sum(axis=1, keepdims=True) / max(1, x.shape[1] - 1)
             ),
-            "divided by the mean of absolute values": _from(
-                lambda x: 1 / (np.abs(x).mean(axis=1, keepdims=True) + EPSILON)
-            ),
             "epsilon is added to the root instead of the mean square": _from(
                 lambda x: 1 / (np.sqrt((x * x).mean(axis=1, keepdims=True)) + EPSILON)
+            ),
+            "epsilon is divided by hidden as well: add it to the mean, not to the sum": _root_of(
+                lambda x: (x * x).mean(axis=1, keepdims=True) + EPSILON / x.shape[1] - EPSILON
+            ),
+            "divided by the mean of absolute values": _from(
+                lambda x: 1 / (np.abs(x).mean(axis=1, keepdims=True) + EPSILON)
             ),
             "epsilon is missing": _from(lambda x: 1 / np.sqrt((x * x).mean(axis=1, keepdims=True))),
             "epsilon is 1e-5 instead of the one that is passed": _from(

@@ -26,7 +26,7 @@ from grader.judge.correctness.exchange import failed
 from grader.judge.correctness.last_stores import taken_over
 from grader.problems.threads import keep_to_one_thread
 from grader.records.diagnosis import Diagnosis, as_question
-from grader.records.errors import DeviceError
+from grader.records.errors import DeviceError, MachineError
 from grader.records.findings import KINDS, OVERFLOW, OVERRUN
 from grader.records.record import CaseResult
 from grader.records.verdict import Ending, Verdict
@@ -131,6 +131,7 @@ def judge(
     hinted: Callable[[Case], bool] = lambda _case: True,
     observe: Callable[[Case, Answer], None] = lambda _case, _answer: None,
     exchange: Exchange = ARRAYS,
+    ended: Callable[[], bool] = lambda: False,
 ) -> Judged:
     """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
@@ -147,6 +148,8 @@ def judge(
         hinted: whether hints on speed come from a case.
         observe: called with each case that ran and the answer in the first order.
         exchange: calls a case of this kind of problem, and judges the answer.
+        ended: says whether no more is to be judged. A case during which that comes is none of the results:
+            what ends it may have closed its session.
     """
     calling = partial(exchange.called, problem, memory=memory, seconds=seconds)
     results: list[CaseResult] = []
@@ -166,7 +169,9 @@ def judge(
             begin(case)
             content_of = partial(_content, problem, case)
             called = partial(_judge_case, calling, exchange.changed, case, content_of, schedules, previous)
-            outcome = sessions.judged(case, called)
+            outcome = _unless_ended(ended, lambda: sessions.judged(case, called))  # noqa: B023 - called at once
+            if outcome is None:
+                break
             if isinstance(outcome, CaseResult):
                 endings.end_all(outcome)
                 results.append(outcome)
@@ -182,11 +187,13 @@ def judge(
                 counts += (count for answer in outcome.answers for count in answer.counts)
             previous = outcome.last.arrays
             endings.take(result, outcome.last)
-    if findings.outside is not None:
+    if findings.outside is not None and not ended():
         call = exchange.call(problem, findings.outside, seconds, memory, Schedule.OVERFLOW)
         findings.add(_overflows(call, findings.outside, open_session))
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
-    if any(_right_alone(calling, doubted, open_session, schedules[0]) for doubted in first_and_last):
+    if not ended() and any(
+        _right_alone(calling, doubted, open_session, schedules[0]) for doubted in first_and_last
+    ):
         results = [
             _noted(result, exchange.changed) if index in doubtful else result
             for index, result in enumerate(results)
@@ -203,6 +210,19 @@ def judge(
         summary=_summary(results),
         machine_failed=endings.machine_failed,
     )
+
+
+def _unless_ended(
+    ended: Callable[[], bool], judge: Callable[[], _Outcome | CaseResult]
+) -> _Outcome | CaseResult | None:
+    """What ``judge`` sees, unless the judging has ended before or meanwhile."""
+    try:
+        outcome = None if ended() else judge()
+    except MachineError:
+        if not ended():
+            raise
+        return None
+    return None if ended() else outcome
 
 
 def work_out(

@@ -9,16 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.judge.correctness.calls import by_field, watched
-from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, UNCHANGED
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, ROW_ENDS, UNCHANGED
 from grader.records.record import StoreRecord
 from grader.records.stores import By
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from grader.devices.device import Answer, Call, Session, Status
     from grader.problems.problem import Case, Problem
+    from grader.records.diagnosis import Diagnosis
     from grader.records.record import CaseResult
+    from grader.records.stores import LastStore
 
     Stores = Mapping[tuple[str, tuple[int, ...]], StoreRecord | None]
     """By output and index of an element."""
@@ -42,20 +44,48 @@ def watched_again(
     indices = [
         (output.name, tuple(element.index)) for output in result.outputs for element in output.first_bad
     ]
-    elements = tuple(watched(problem, case, name, index, answer.arrays[name]) for name, index in indices)
+    ends = dict(_before_ends(result))
+    elements = tuple(
+        watched(problem, case, name, index, answer.arrays[name]) for name, index in (*indices, *ends.items())
+    )
     again = session.run(replace(call, staged=False, queued={}, watched=elements))
     if not again.usable:
         return result, answer.status if again.goes_on else again.status
     made = by_field(problem, case, again.arrays)
     stores = {
         (name, index): StoreRecord.of(store)
-        for (name, index), store in zip(indices, again.last_stores, strict=True)
+        for (name, index), store in zip(indices, again.last_stores, strict=False)
         if made[name][index].tobytes() == answer.arrays[name][index].tobytes()
     }
     told = _with(result, stores)
+    told = _with_ends(told, dict(zip(ends, again.last_stores[len(indices) :], strict=True)))
     if told.diagnoses == [NOTHING_WRITTEN] and any(store.by is By.KERNEL for store in stores.values()):
         told = told.model_copy(update={"diagnoses": [UNCHANGED]})
     return told, answer.status
+
+
+def _before_ends(result: CaseResult) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Of each output whose rows lack their ends, the last element that was written in a row."""
+    named = [diagnosis.outputs for diagnosis in result.diagnoses if diagnosis.kind == ROW_ENDS]
+    for output in result.outputs:
+        if not output.first_bad or not any(output.name in names or not names for names in named):
+            continue
+        *row, column = min(tuple(element.index) for element in output.first_bad)
+        if column > 0:
+            yield output.name, (*row, column - 1)
+
+
+def _with_ends(result: CaseResult, stores: Mapping[str, LastStore]) -> CaseResult:
+    """The result, in which what ends too early is where the last element of a row was stored."""
+
+    def placed(diagnosis: Diagnosis) -> Diagnosis:
+        mine = (store for name, store in stores.items() if name in diagnosis.outputs or not diagnosis.outputs)
+        store = next(mine, None)
+        if diagnosis.kind != ROW_ENDS or store is None or not store.place.line:
+            return diagnosis
+        return replace(diagnosis, file=store.place.file, line=store.place.line)
+
+    return result.model_copy(update={"diagnoses": list(map(placed, result.diagnoses))})
 
 
 def taken_over(result: CaseResult, other: CaseResult) -> CaseResult:

@@ -21,7 +21,7 @@ from grader.languages.cache import key
 from grader.languages.cuda.imports import needs_more
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.toolchain import INSTALL_WHEELS
-from grader.languages.jobs import BuildError, limit_hit
+from grader.languages.jobs import BuildError, limit_hit, outcome_of
 from grader.languages.language import Build, Resources
 from grader.languages.slots import SlotError, slot
 from grader.records.verdict import Ending
@@ -269,7 +269,7 @@ def compiled(
         return load(folder, artefact, cached=True)
     try:
         with slot(given_up):
-            outcome = _run(compilation.job, sandbox, given_up)
+            outcome = outcome_of(compilation.job, sandbox, given_up)
             text = as_handed_in(outcome.stdout.decode(errors="replace"))
             if lacking := compilation.lacking(outcome.code, text):
                 raise BuildError(lacking)
@@ -299,18 +299,6 @@ def compiled(
     if ok:
         kept |= {artefact: made[artefact], **compilation.beside(made)}
     return load(cache.store(entry, kept, artefact if compilation.runs else ""), artefact, cached=False)
-
-
-def _run(job: Job, sandbox: Sandbox, given_up: threading.Event | None) -> Outcome:
-    """How the job ended.
-
-    Raises:
-        SlotError: another thread gave up before.
-    """
-    outcome = sandbox.run(job, given_up)
-    if given_up is not None and given_up.is_set():
-        raise SlotError("interrupted while it was compiled")
-    return outcome
 
 
 def observed(library: Path) -> Path | None:

@@ -29,6 +29,7 @@ from grader.languages.cuda.toolchain import cmake_program
 from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Collection, Mapping, Sequence
 
     from grader.languages.cache import Cache
@@ -202,6 +203,7 @@ def build_executable(
     limits: Limits,
     cache: Cache,
     architecture: str = DEFAULT_ARCHITECTURE,
+    given_up: threading.Event | None = None,
 ) -> Build:
     """Compile and link a program, or take it from the cache; wait while other compiles fill this machine.
 
@@ -212,6 +214,7 @@ def build_executable(
         limits: what they may use; a limit that is hit is a failed build that names it.
         cache: where builds are kept.
         architecture: the GPU to make machine code for, such as ``sm_90``.
+        given_up: set by another thread to end the wait.
 
     Raises:
         BuildError: the machine failed, or lacks a library that the assignment links with.
@@ -279,7 +282,7 @@ def build_executable(
         refused=lambda made: _OWN_RUNTIME if _has_own_runtime(made, toolchain.runtime_name) else "",
         lacking=_lacking,
     )
-    return compiled(compilation, entry, sandbox, cache)
+    return compiled(compilation, entry, sandbox, cache, given_up)
 
 
 def _linked(libraries: Sequence[Path]) -> tuple[str, ...]:

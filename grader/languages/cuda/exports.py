@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 from elftools.elf.elffile import ELFFile
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def find(library: Path, entry_point: str, source: str, further: Collection[str] = ()) -> EntryPoint:
+def find(
+    library: Path, entry_point: str, source: str, further: Collection[str] = (), text: bytes = b""
+) -> EntryPoint:
     """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called.
 
-    The ``further`` entry points are no misspelling of it.
+    The ``further`` entry points are no misspelling of it. The ``text`` tells where what was meant stands.
     """
     names = functions(library)
     if entry_point in names:
@@ -31,9 +34,16 @@ def find(library: Path, entry_point: str, source: str, further: Collection[str] 
         return EntryPoint(
             "", f'{source} defines {entry_point} {len(mangled)} times. Put extern "C" before one of them.'
         )
-    near = difflib.get_close_matches(entry_point, [name for name in names if name not in further], n=1)
-    hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
+    others = [name for name in names if name not in further and not name.startswith("_")]
+    near = difflib.get_close_matches(entry_point, others, n=1) or others[: len(others) == 1]
+    hint = f" Found {near[0]}{_at(near[0], source, text)}: rename it to {entry_point}." if near else ""
     return EntryPoint("", f'{source} has no function extern "C" {entry_point}.{hint}')
+
+
+def _at(name: str, source: str, text: bytes) -> str:
+    """The line of ``text`` in which a function of that name is defined first, in brackets."""
+    found = re.search(rb"\b" + name.encode() + rb"\s*\(", text)
+    return f" ({source}:{len(text[: found.end()].splitlines())})" if found else ""
 
 
 def functions(library: Path) -> tuple[str, ...]:

@@ -90,7 +90,8 @@ class Cuda:
         forbidden = violations(artefact, contents, allowed)
         if forbidden:
             return Inspection(forbidden, ())
-        return Inspection((), tuple(find(artefact, name, source, further) for name in entry_points))
+        text = contents.get(source, b"")
+        return Inspection((), tuple(find(artefact, name, source, further, text) for name in entry_points))
 
     def code_bytes(self, artefact: Path) -> int | None:
         """The bytes of all kernels and functions of the device; see ``Language``."""

@@ -23,6 +23,7 @@ from grader.languages.triton import source
 from grader.languages.triton.language import Triton
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
@@ -142,7 +143,7 @@ class Inline(Triton):
         return replace(script, extensions=libraries, kernels=kernels)
 
 
-def _no_kernel(_: Mapping[str, Any]) -> DeviceKernel:
+def _no_kernel(_: Mapping[str, Any], _given_up: threading.Event) -> DeviceKernel:
     raise RefusedKernelError("no kernel in Triton is taken in this file")
 
 

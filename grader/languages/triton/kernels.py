@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from grader.devices.device import DeviceKernel, RefusedKernelError
 from grader.devices.runner import interpreter
 from grader.languages.cache import key
-from grader.languages.jobs import BuildError, limit_hit
+from grader.languages.jobs import BuildError, limit_hit, outcome_of
 from grader.languages.slots import SlotError, slot
 from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
     from grader.languages.cache import Cache
@@ -68,19 +69,27 @@ class Compiler:
     cache: Cache
     targets: tuple[Target, ...]
 
-    def build(self, file: Path, target: Target, specialisation: Mapping[str, Any]) -> DeviceKernel:
-        """The kernel of ``file`` that a runner asks for, on one of the targets.
+    def build(
+        self,
+        file: Path,
+        target: Target,
+        specialisation: Mapping[str, Any],
+        given_up: threading.Event | None = None,
+    ) -> DeviceKernel:
+        """The kernel of ``file`` that a runner asks for, on one of the targets; ``given_up`` ends the wait.
 
         Raises:
             RefusedKernelError: it does not compile, or hits a limit.
-            BuildError: the machine failed.
+            BuildError: the machine failed, or another thread has set ``given_up``.
         """
         source, text = file.read_bytes(), json.dumps(specialisation, sort_keys=True).encode()
         if len(text) > _MOST_BYTES:
             raise RefusedKernelError(f"a specialisation of more than {_MOST_BYTES >> 10} KiB")
         versions = (metadata.version("triton"), file.name, repr(self.targets))
         name = key("triton", *versions, packed(), source, text)
-        folder = self.cache.find(name) or self.cache.store(name, self._built(file.name, source, text))
+        folder = self.cache.find(name) or self.cache.store(
+            name, self._built(file.name, source, text, given_up)
+        )
         if (refused := folder / f"{target.form}.{_REFUSED}").is_file():
             raise RefusedKernelError(refused.read_text(errors="replace"))
         code, facts = (folder / f"{target.form}.{part}" for part in (_CODE, _FACTS))
@@ -89,7 +98,9 @@ class Compiler:
         except (ValueError, RecursionError) as error:  # code of the file has interfered
             raise RefusedKernelError("what a launch needs to know of the kernel is not said") from error
 
-    def _built(self, file: str, source: bytes, specialisation: bytes) -> Mapping[str, bytes]:
+    def _built(
+        self, file: str, source: bytes, specialisation: bytes, given_up: threading.Event | None
+    ) -> Mapping[str, bytes]:
         package, targets = folder(), [f"{target.form}:{target.capability}" for target in self.targets]
         program, folders = interpreter(self.sandbox.image, packages=True)
         job = Job(
@@ -100,8 +111,8 @@ class Compiler:
             files={"build.zip": packed(), file: source, _SPECIALISATION: specialisation},
         )
         try:
-            with slot():
-                outcome = self.sandbox.run(job)
+            with slot(given_up):
+                outcome = outcome_of(job, self.sandbox, given_up)
         except SlotError as error:
             raise BuildError(f"{file} was not compiled: {error}") from error
         if limit := limit_hit(outcome):  # another machine, or a quieter one, may do better: not kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from test_diagnosis import PROBLEMS, a_case, told
 
-from grader.judge.correctness.diagnosis.faults import LEAST_COLUMNS, variations
+from grader.judge.correctness.diagnosis.evidence import Match
+from grader.judge.correctness.diagnosis.faults import LEAST_COLUMNS, ONES, SURE, usual, variations
 from grader.judge.correctness.diagnosis.programs import steps_of
 
 if TYPE_CHECKING:
@@ -287,3 +289,27 @@ def test_columns_past_the_end_that_count_are_named_by_their_value(value: int, wo
         got["ln_res"][:] = (x - mean)[:, :36] / root * given["scale"] + given["bias"]
 
     assert f"columns past the end of a row count as {word}" in told("layernorm_forward", case, change)
+
+
+def test_padding_of_ones_is_named_only_where_nothing_else_explains_the_same() -> None:
+    other, one = (Match(0, 0, SURE, rank, text, ("y",)) for rank, text in enumerate(("another fault", ONES)))
+    assert usual([one]) == [one]
+    assert usual([one, other]) == [other]
+    worse = replace(other, spoilt=1)
+    assert usual([one, worse]) == [one, worse]
+
+
+def test_a_number_of_each_float4_that_counts_in_place_of_another() -> None:
+    case = a_case("layernorm_forward", "5 x 256")
+    given = PROBLEMS["layernorm_forward"].inputs(case).arrays
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        x = given["inp"].astype(np.float64)
+        mean = x.reshape(5, 64, 4)[:, :, [0, 1, 3, 3]].sum(axis=(1, 2))[:, None] / 256
+        variance = ((x - mean) ** 2).mean(axis=1, keepdims=True)
+        got["means"][:], got["vars"][:] = mean[:, 0], variance[:, 0]
+        got["ln_res"][:] = (x - mean) / np.sqrt(variance + 1e-8) * given["scale"] + given["bias"]
+
+    assert "the third of the four numbers of each float4 does not count, and the last counts twice" in told(
+        "layernorm_forward", case, change
+    )

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     [
         ("void launch(int) {} void launch() {}", 'k.cu defines launch 2 times. Put extern "C" before one'),
         ("static void launch(int) {} void* user = (void*)launch;", 'k.cu has no function extern "C" launch.'),
-        ('extern "C" void lanch(int) {}', "Found lanch: rename it to launch."),
-        ('extern "C" void other(int) {}', 'k.cu has no function extern "C" launch.'),
+        ('extern "C" void lanch(int) {}', "Found lanch (k.cu:1): rename it to launch."),
+        ('extern "C" void other(int) {}', "Found other (k.cu:1): rename it to launch."),
+        ('extern "C" void a(int) {}\nextern "C" void b(int) {}', 'k.cu has no function extern "C" launch.'),
         (
             'extern "C" void launch(int); void* user = (void*)launch;',
             'k.cu has no function extern "C" launch.',
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_the_reason_why_an_entry_point_is_not_there(code: str, said: str, tmp_path: Path) -> None:
-    found = find(_built(code, tmp_path), "launch", "k.cu")
+    found = find(_built(code, tmp_path), "launch", "k.cu", text=code.encode())
     assert not found.symbol
     assert said in found.note
 

@@ -35,7 +35,9 @@ from grader.judge.correctness.diagnosis.places import where
 from grader.judge.correctness.diagnosis.programs import steps_of
 from grader.judge.correctness.diagnosis.shares import behind_the_first_warp, incomplete_reduction
 from grader.judge.correctness.diagnosis.written import (
+    NOTHING_LAUNCHED,
     NOTHING_WRITTEN,
+    ROW_ENDS,
     UNCHANGED,
     all_nan,
     every_second_unwritten,
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     Outputs = Mapping[str, NDArray[np.generic]]
     Rules = tuple[Callable[[Evidence], Diagnosis | None], ...]
 
-__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "UNCHANGED", "diagnose"]
+__all__ = ["CANCELS", "CHANGING", "NOTHING_LAUNCHED", "NOTHING_WRITTEN", "ROW_ENDS", "UNCHANGED", "diagnose"]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
 CHANGING = as_question(

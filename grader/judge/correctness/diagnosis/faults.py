@@ -39,6 +39,11 @@ LEAST_COLUMNS = 8  # of fewer, any number is near to what some fault makes
 SURE = Likeness(only_wrong_rows=False, rest=0.003)  # nearer than this, no other fault is looked for
 COMMONER = 1000  # bugs of a problem come before
 GROUPS = (2, 4, 8, 16, 32)  # rows of a block or of a warp
+ONES = (
+    "columns past the end of a row count as ones in a reduction: does a value begin with 1, or is it exp(0)?"
+)
+"""A rare fault, which has to explain all that is wrong, where no other does so."""
+COMPONENTS = ("first", "second", "third", "last")  # of a float4
 ROUNDED = (32, 64, 128, 256, 512, 1024, 2048)  # what the columns of a row may be rounded up to
 
 
@@ -90,8 +95,13 @@ def _first_components(chunks: Array, combine: np.ufunc) -> Array:
     return row_result(combine.reduce(chunks[..., 0], axis=-2), combine)
 
 
-def _without_last_components(chunks: Array, combine: np.ufunc) -> Array:
-    return row_result(combine.reduce(combine.reduce(chunks[..., :-1], axis=-1), axis=-2), combine)
+def _of_components(components: Sequence[int]) -> InHand:
+    """Of the numbers of each vector only these count, some of them perhaps twice."""
+
+    def in_hand(chunks: Array, combine: np.ufunc) -> Array:
+        return row_result(combine.reduce(combine.reduce(chunks[..., components], axis=-1), axis=-2), combine)
+
+    return in_hand
 
 
 def _warps(held: Array, combine: np.ufunc) -> Array:
@@ -257,11 +267,8 @@ def reductions(columns: int) -> Iterator[tuple[str, Reduction]]:
         if turn < columns:
             yield f"{_SET} ({layout})", _of_some(slice(columns - turn, columns))
             yield f"{_ONCE} ({layout})", _of_some(slice(0, turn))
-    if columns % 4 == 0:
-        text = "only the first of the four numbers of each float4 counts"
-        yield text, Layout(columns // 4, 4).reduction(_first_components)
-        text = "the last of the four numbers of each float4 does not count"
-        yield text, Layout(columns // 4, 4).reduction(_without_last_components)
+    if columns % len(COMPONENTS) == 0:
+        yield from _of_vectors(Layout(columns // len(COMPONENTS), len(COMPONENTS)))
     for count in dict.fromkeys((columns - 1, columns // WARP * WARP, columns - WARP + 1, *ROUNDED)):
         if 0 < count < columns:
             yield (
@@ -271,6 +278,18 @@ def reductions(columns: int) -> Iterator[tuple[str, Reduction]]:
     yield "a maximum starts at 0, so that rows below 0 get 0", _from_zero
     for group in GROUPS:
         yield f"{group} rows get what the first of them was reduced to", _of_first_row(group)
+
+
+def _of_vectors(layout: Layout) -> Iterator[tuple[str, Reduction]]:
+    """What can go wrong with the numbers of a ``float4``, of which each thread has one."""
+    yield "only the first of the four numbers of each float4 counts", layout.reduction(_first_components)
+    for number, word in enumerate(COMPONENTS):
+        others = [each for each in range(len(COMPONENTS)) if each != number]
+        text = f"the {word} of the four numbers of each float4 does not count"
+        yield text, layout.reduction(_of_components(others))
+        for twice in others:
+            instead = f"{text}, and the {COMPONENTS[twice]} counts twice"
+            yield instead, layout.reduction(_of_components([*others, twice]))
 
 
 def _of(layout: Layout) -> Mapping[str, InHand]:
@@ -386,13 +405,13 @@ def padded(steps: Steps) -> Iterator[tuple[str, Mapping[str, Array]]]:
     """Inputs with zeros or ones behind the last column, which threads without a column may count."""
     columns = steps.shape[-1]
     for size in dict.fromkeys(-(-columns // multiple) * multiple for multiple in ROUNDED):
-        for value, word in enumerate(("zeros", "ones") if size > columns else ()):
+        for value in (0, 1) if size > columns else ():
             more = {
                 name: np.concatenate([array, np.full((*array.shape[:-1], size - columns), value)], axis=-1)
                 for name, array in steps.arrays.items()
                 if array.shape[-1] == columns
             }
-            yield f"columns past the end of a row count as {word} in a reduction", more
+            yield (ONES if value else "columns past the end of a row count as zeros in a reduction"), more
 
 
 def variations(steps: Steps, sizes: Mapping[str, int]) -> Iterator[tuple[str, Steps]]:
@@ -445,9 +464,19 @@ def matches(
             spoilt = sum(not _stays(predicted.get(name), other, window) for name, other in right.items())
             unexplained = len(evidence) - len(formula.names)
             matching.append(replace(formula, unexplained=unexplained, spoilt=spoilt))
-            if len(formula.names) == len(parts) and not spoilt and formula.likeness < SURE:
-                return matching
-    return matching
+            sure = len(formula.names) == len(parts) and not spoilt and formula.likeness < SURE
+            if sure and text != ONES:
+                return usual(matching)
+            if text == ONES and not sure:
+                matching.pop()
+    return usual(matching)
+
+
+def usual(matching: Sequence[Match]) -> list[Match]:
+    """Without the rare fault, unless it explains more than every other one."""
+    if matching and min(matching).text == ONES:
+        return list(matching)
+    return [each for each in matching if each.text != ONES]
 
 
 def _stays(predicted: Array | None, right: Comparison, window: tuple[slice, ...]) -> bool:

@@ -29,6 +29,8 @@ def behind_the_first_warp(evidence: Evidence) -> Diagnosis | None:
 
     The columns of a row that is longer than a block come round again: the first warp has every so many.
     """
+    if evidence.wrong.ndim == 1:  # a vector: no row that a block reduces
+        return None
     columns = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
     columns = columns[columns.any(axis=-1)]
     place = np.arange(columns.shape[1])

@@ -28,6 +28,15 @@ UNCHANGED = as_question(
     "does a factor or a term make no difference, or is what was read stored again?",
 )
 """Instead of that where a kernel has stored to the outputs."""
+NOTHING_LAUNCHED = Diagnosis(
+    "nothing_launched",
+    "no kernel was launched in this case",
+    "Launch it in this function, with no condition or loop around the launch that can leave it out.",
+    unwritten=True,
+)
+"""Where something else has filled the outputs."""
+ROW_ENDS = "row_ends_unwritten"
+"""The kind of a diagnosis: of rows whose first elements were written."""
 FEWEST_WRAPPED = 1 << 10  # rows: no number of a row has fewer bits
 MOST_ROWS = 128  # of a block, which ends behind the last row
 MOST_IN_FLOAT = 1 << 24
@@ -95,7 +104,7 @@ def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
         first = int(np.argmax(columns))
         if not columns.all() and columns[first:].all() and not rows[:, :first].any():
             return Diagnosis(
-                "row_ends_unwritten",
+                ROW_ENDS,
                 f"{cause}, in each row those from column {first} on",
                 "does the loop over a row, or the mask of a store, end before the row does?",
             )
