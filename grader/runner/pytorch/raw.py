@@ -93,9 +93,7 @@ class Libraries:
     def _library(self, key: str) -> ctypes.CDLL:
         if key not in self._loaded:
             if key not in self._paths:
-                raise RefusedError(
-                    "other kernels are compiled than stand in the call: write their text there"
-                )
+                raise RefusedError("the file compiles other texts than stand in the call: write them there")
             library = ctypes.CDLL(self._paths[key], mode=os.RTLD_NOW)
             for function in _POINTERS:
                 getattr(library, function).restype = ctypes.c_void_p
