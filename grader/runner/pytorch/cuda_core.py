@@ -191,11 +191,9 @@ def _value(argument: Any) -> Value:  # noqa: ANN401 - whatever a file passes
         case bool():
             return Value(struct.pack("?", argument), "a Python bool")
         case int():
-            # It stands for an address, so whole numbers of other sizes have to be NumPy's.
-            return Value(struct.pack("=Q", argument & (1 << 64) - 1), "a Python int", "numpy.int32(...)")
+            return Value(struct.pack("=Q", argument & (1 << 64) - 1), "a Python int", whole=True)
         case float():
-            return Value(
-                struct.pack("=d", argument), "a Python float, which is a double", "numpy.float32(...)"
-            )
+            data = struct.pack("=d", argument)
+            return Value(data, "a Python float, which is a double", "numpy.float32(...)")
     hint = ": write its data_ptr()" if isinstance(argument, torch.Tensor) else ""
     raise TypeError(f"cuda.core passes no {type(argument).__name__} to a kernel{hint}")
