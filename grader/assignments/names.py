@@ -137,10 +137,11 @@ def _not_in_python(rules: Rules, entry: ProblemPoints, problem: Problem) -> str:
     if isinstance(problem, ModuleProblem) and "cuda" in languages:
         return (
             f'{entry.id} is a module problem, whose file is Python: say languages = ["triton"] in its table, '
-            'or ["triton", "load_inline"] where kernels may also be in C++'
+            'or ["triton", "load_inline", "cupy", "nvrtc"] where kernels may also be in C++'
         )
-    if not isinstance(problem, ModuleProblem) and "load_inline" in languages:
-        return f"{entry.id} is no module problem, and so has no load_inline: take that out of its languages"
+    further = sorted(languages - {"cuda", "triton"})
+    if not isinstance(problem, ModuleProblem) and further:
+        return f"{entry.id} is no module problem, and so has no {further[0]}: take that out of its languages"
     return ""
 
 

@@ -29,7 +29,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Attempts = Literal["last", "best"]
-LanguageName = Literal["cuda", "triton", "load_inline"]
+LanguageName = Literal["cuda", "triton", "load_inline", "cupy", "nvrtc"]
 
 
 class AssignmentError(Exception):
@@ -495,7 +495,7 @@ class Rules(_Table):
         strict=False,
         description="what kernels may be written in: cuda, in the problem's file, and triton, in one of its "
         "name with .py; of several files that answer a problem, that of the last language counts; a problem "
-        "may name its own. Module problems take triton, load_inline or both",
+        "may name its own. Module problems take all but cuda",
     )
     group_points: dict[str, Points] = Field(
         default_factory=dict,

@@ -30,7 +30,59 @@ if TYPE_CHECKING:
 
     from grader.importers.gpu_mode import Task, Value
 
-TEMPLATE = "student_template_triton"
+_HEADS = {
+    "triton": """\
+import torch
+import triton
+import triton.language as tl
+""",
+    "load_inline": """\
+import torch
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r\"\"\"
+__global__ void ker_NAME() {
+  // Write the kernel, and its parameters.
+}
+
+void launch() {
+  // Launch the kernel; the parameters are tensors and numbers.
+}
+\"\"\"
+
+kernels = load_inline(name="NAME", cpp_sources="void launch();", cuda_sources=CUDA, functions=["launch"])
+""",
+    "cupy": """\
+import cupy as cp
+import torch
+
+CUDA = r\"\"\"
+extern "C" __global__ void ker_NAME() {
+  // Write the kernel, and its parameters.
+}
+\"\"\"
+
+kernel = cp.RawKernel(CUDA, "ker_NAME")
+""",
+    "nvrtc": """\
+import numpy as np
+import torch
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+
+CUDA = r\"\"\"
+extern "C" __global__ void ker_NAME() {
+  // Write the kernel, and its parameters.
+}
+\"\"\"
+
+device = Device()
+device.set_current()
+program = Program(CUDA, "c++", ProgramOptions(std="c++17", arch=f"sm_{device.arch}"))
+kernel = program.compile("cubin").get_kernel("ker_NAME")
+""",
+}
+"""What a file begins with in each language: imports, and kernels that are still to be written."""
+_KERNELS = "Triton, or in CUDA C++ by `load_inline`, CuPy or NVRTC (`cuda.core`)"
 _FILES = ("*.py", TASK)
 _COMPARED = 1 << 22  # elements of the tests at which the formula is held against the reference
 
@@ -53,7 +105,7 @@ class Written:
 
 
 def write(task: Task, file: str, folder: Path) -> Written:
-    """Write a problem into the folder of an assignment: its module, its own files and its template.
+    """Write a problem into the folder of an assignment: its module, its own files and its templates.
 
     Args:
         task: the problem.
@@ -64,9 +116,10 @@ def write(task: Task, file: str, folder: Path) -> Written:
         ImportFaultError: it cannot be judged in any way; nothing of it is left.
         OSError: it cannot be written.
     """
-    problems, template = folder / "problems", folder / TEMPLATE
+    problems = folder / "problems"
     originals = problems / _originals(task)
-    for new in (originals, template, folder / "reference_triton"):
+    templates = {language: folder / f"student_template_{language}" for language in _HEADS}
+    for new in (originals, *templates.values(), folder / "reference_triton"):
         new.mkdir(parents=True, exist_ok=True)
     for pattern in _FILES:
         for path in sorted(task.folder.glob(pattern)):
@@ -77,7 +130,8 @@ def write(task: Task, file: str, folder: Path) -> Written:
         shutil.rmtree(originals)
         raise
     (problems / f"{task.name}.py").write_text(text, encoding="utf-8")
-    (template / file).write_text(_template(task), encoding="utf-8")
+    for language, template in templates.items():
+        (template / file).write_text(_template(task, language), encoding="utf-8")
     return written
 
 
@@ -345,7 +399,7 @@ def _rules(written: Sequence[Written], name: str, title: str) -> str:
         "# Imported. Each entry's points are a proposal; docs/assignments.md says what else may stand here.",
         f"id = {json.dumps(name)}",
         f"title = {json.dumps(title)}",
-        'languages = ["triton", "load_inline"]',
+        f"languages = {json.dumps([*_HEADS])}",
     ]
     for problem in written:
         untimed = bool(problem.untimed)
@@ -374,7 +428,7 @@ def _handout(written: Sequence[Written], title: str) -> str:
             initial, inputs = ", ".join(names[: task.initial]), ", ".join(names[task.initial :])
             function = f"class {task.function}: {task.function}({initial})({inputs})"
         lines += [f"## `{problem.file}`", "", *([task.description, ""] if task.description else [])]
-        lines += [f"Write `{function}`, with kernels in Triton, or in C++ by `load_inline`.", ""]
+        lines += [f"Write `{function}`, with kernels in {_KERNELS}.", ""]
         lines += [*(f"- {line}" for line in _about(problem)), ""]
     return _lines(lines[:-1])
 
@@ -416,12 +470,13 @@ def _kind(value: Value) -> str:
     return f"a tensor of {value.dtype}{shape}"
 
 
-def _template(task: Task) -> str:
+def _template(task: Task, language: str) -> str:
+    """The text of a file that students of a language begin with."""
     first = " ".join(task.description.split("\n\n")[0].split())
     text = f"{task.name}: see HANDOUT.md." if not first or '"""' in first or "\\" in first else first
     if len(text) > 100:
         text = f"{task.name}: see HANDOUT.md."
-    head = [f'"""{text}"""', "", "import torch", "import triton", "import triton.language as tl", "", ""]
+    head = [f'"""{text}"""', "", *_HEADS[language].replace("NAME", task.name).split("\n"), ""]
     names = [value.name for value in task.data]
     if task.initial is not None:
         return _lines(

@@ -162,7 +162,7 @@ NAMES = _names("__doc__ __name__")
 """Names with two underscores that may be read."""
 
 DEFINED = _names(
-    "__abs__ __add__ __all__ __and__ __author__ __bool__ __call__ __contains__ __doc__ "
+    "__abs__ __add__ __all__ __and__ __author__ __bool__ __call__ __contains__ __cuda_stream__ __doc__ "
     "__enter__ __eq__ __exit__ __floordiv__ __ge__ __getitem__ __gt__ __hash__ __init__ __int__ "
     "__float__ __index__ __iter__ __le__ __len__ __lt__ __matmul__ __mod__ __mul__ __ne__ "
     "__neg__ __next__ __or__ __post_init__ __pow__ __radd__ __repr__ __rmul__ __rsub__ "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grader.languages.at_run_time.language import WAYS, AtRunTime
 from grader.languages.cuda.language import Cuda
 from grader.languages.inline.language import Inline
 from grader.languages.jobs import BuildError
@@ -26,6 +27,7 @@ _TRANSLATIONS: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
     "cuda": lambda problem: problem,
     "triton": translated,
     "load_inline": translated,
+    **dict.fromkeys(WAYS, translated),
 }
 """A kernel problem as each language answers it."""
 
@@ -55,19 +57,24 @@ def languages(
         all_configs: whether autotuning runs every configuration on the simulator.
     """
     names = tuple(names)
+    of_python = sandbox, limits, cache, devices, all_configs
+    architecture, with_triton = devices[0].architecture, "triton" in names
     by_name: Mapping[str, Language] = {
-        "cuda": Cuda(toolchain, sandbox, limits, cache, devices[0].architecture),
-        "triton": Triton(sandbox, limits, cache, devices, all_configs),
+        "cuda": Cuda(toolchain, sandbox, limits, cache, architecture),
+        "triton": Triton(*of_python),
         "load_inline": Inline(
-            sandbox,
-            limits,
-            cache,
-            devices,
-            all_configs,
-            toolchain=toolchain,
-            architecture=devices[0].architecture,
-            with_triton="triton" in names,
+            *of_python, toolchain=toolchain, architecture=architecture, with_triton=with_triton
         ),
+        **{
+            name: AtRunTime(
+                *of_python,
+                toolchain=toolchain,
+                architecture=architecture,
+                with_triton=with_triton,
+                name=name,
+            )
+            for name in WAYS
+        },
     }
     return tuple(by_name[name] for name in names)
 

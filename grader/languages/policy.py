@@ -146,8 +146,10 @@ class _Looking(ast.NodeVisitor):
 
     def _may(self, module: str, name: str) -> bool:
         """Whether a module's name may be used."""
-        if module in self._given:
-            return name in self._given[module]
+        if name in self._given.get(module, ()):
+            return True
+        if module not in allowed.MODULES:
+            return False
         names = allowed.names(module)
         return name in names or (allowed.ANY in names and not name.startswith("_"))
 
@@ -182,7 +184,8 @@ class _Looking(ast.NodeVisitor):
         return _NO_NEED
 
     def _of(self, module: str) -> Collection[str]:
-        return self._given[module] if module in self._given else allowed.names(module)
+        names = allowed.names(module) if module in allowed.MODULES else ()
+        return frozenset({*self._given.get(module, ()), *names})
 
     def _is_for_types(self, node: ast.stmt) -> bool:
         """Whether an import stands under ``if TYPE_CHECKING`` and so never runs."""

@@ -492,7 +492,12 @@ class ProblemResult(_Part):
         return f", in {_TITLES.get(self.language, self.language)}" if self.language != "cuda" else ""
 
 
-_TITLES = {"triton": "Triton", "load_inline": "CUDA C++ of load_inline"}
+_TITLES = {
+    "triton": "Triton",
+    "load_inline": "CUDA C++ of load_inline",
+    "cupy": "CUDA C++ of CuPy",
+    "nvrtc": "CUDA C++ of NVRTC",
+}
 """Languages by their names in headings."""
 
 

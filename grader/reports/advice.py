@@ -44,7 +44,7 @@ _IN_CUDA = (
 )
 REACH = {
     "cuda": _IN_CUDA,
-    "load_inline": _IN_CUDA,
+    **dict.fromkeys(("load_inline", "cupy", "nvrtc"), _IN_CUDA),
     "triton": "Launch programs for all elements, rounded up: triton.cdiv(n, size); tl.program_id tells each "
     "its own.",
 }

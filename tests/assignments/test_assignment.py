@@ -108,7 +108,7 @@ def test_a_problem_may_name_its_own_languages(tmp_path: Path) -> None:
         (
             "target = 6.5",
             'target = 6.5\nlanguages = ["cuda", "hip"]',
-            r"problems\[0\]\.languages\[1\]: .*'cuda', 'triton' or 'load_inline'",
+            r"problems\[0\]\.languages\[1\]: .*'cuda', 'triton', 'load_inline', 'cupy' or 'nvrtc'",
         ),
         (
             "target = 6.5",

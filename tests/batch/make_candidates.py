@@ -33,8 +33,9 @@ def main() -> None:
         kinds.append(itertools.cycle(("wrong", mutant.text(ASSIGNMENT)) for mutant in mutants))
     in_turn = itertools.chain.from_iterable(zip(*kinds, strict=True))
     for number, (kind, text) in enumerate(itertools.islice(in_turn, options.count)):
-        # Of two files that differ in a comment, both are built.
-        (options.folder / f"{number:03}_{kind}.py").write_text(f"{text}\n# candidate {number}\n")
+        # Of two files that differ in a comment, both are built; of two texts of C++ in them, too.
+        marked = text.replace("__global__", f"/* candidate {number} */ __global__")
+        (options.folder / f"{number:03}_{kind}.py").write_text(f"{marked}\n# candidate {number}\n")
 
 
 if __name__ == "__main__":

@@ -226,6 +226,28 @@ def get_inputs():
 def get_init_inputs():
     return []
 """,
+    "11_normed": """
+class Model(nn.Module):
+    def __init__(self, eps):
+        super().__init__()
+        self.eps = eps
+
+    def forward(self, x):
+        return x / torch.sqrt(torch.mean(x * x, dim=1, keepdim=True) + self.eps)
+
+
+rows = 4096
+columns = 4096
+eps = 0.5
+
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+
+def get_init_inputs():
+    return [eps]
+""",
 }
 
 

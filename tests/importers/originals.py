@@ -217,6 +217,99 @@ def generate_input(rows: int, columns: int, seed: int) -> input_t:
 check_implementation = make_match_reference(ref_kernel, rtol=1e-4, atol=1e-6)
 """,
     ),
+    "softmax": (
+        """
+description: "The softmax of each row."
+tests:
+  - {"rows": 3, "columns": 65, "seed": 1}
+  - {"rows": 5, "columns": 128, "seed": 2}
+  - {"rows": 16, "columns": 33, "seed": 3}
+benchmarks:
+  - {"rows": 1024, "columns": 1024, "seed": 4}
+""",
+        """
+def ref_kernel(data: input_t) -> output_t:
+    return torch.softmax(data, dim=-1)
+
+
+def generate_input(rows: int, columns: int, seed: int) -> input_t:
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    return torch.randn(rows, columns, device="cuda", generator=gen)
+
+
+check_implementation = make_match_reference(ref_kernel, rtol=1e-4, atol=1e-4)
+""",
+    ),
+    "matmul": (
+        """
+tests:
+  - {"m": 16, "n": 32, "k": 48, "seed": 1}
+  - {"m": 32, "n": 16, "k": 16, "seed": 2}
+  - {"m": 48, "n": 48, "k": 64, "seed": 3}
+benchmarks:
+  - {"m": 256, "n": 256, "k": 512, "seed": 4}
+""",
+        """
+def ref_kernel(data: input_t) -> output_t:
+    a, b, c = data
+    c[...] = a @ b
+    return c
+
+
+def generate_input(m: int, n: int, k: int, seed: int) -> input_t:
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    a = torch.randn(m, k, device="cuda", dtype=torch.float16, generator=gen)
+    b = torch.randn(k, n, device="cuda", dtype=torch.float16, generator=gen)
+    return a, b, torch.empty(m, n, device="cuda", dtype=torch.float16)
+
+
+check_implementation = make_match_reference(ref_kernel, rtol=1e-2, atol=1e-2)
+""",
+    ),
+    "cross_entropy": (
+        """
+tests:
+  - {"rows": 4, "classes": 10, "seed": 1}
+  - {"rows": 33, "classes": 17, "seed": 2}
+""",
+        """
+def ref_kernel(data: input_t) -> output_t:
+    scores, labels = data
+    return torch.nn.functional.cross_entropy(scores, labels, reduction="none")
+
+
+def generate_input(rows: int, classes: int, seed: int) -> input_t:
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    scores = torch.randn(rows, classes, device="cuda", generator=gen)
+    labels = torch.randint(0, classes, (rows,), device="cuda", generator=gen)
+    return scores, labels
+
+
+check_implementation = make_match_reference(ref_kernel, rtol=1e-4, atol=1e-4)
+""",
+    ),
+    "quantised_product": (
+        """
+tests:
+  - {"m": 16, "k": 32, "seed": 1}
+  - {"m": 24, "k": 64, "seed": 2}
+""",
+        """
+def ref_kernel(data: input_t) -> output_t:
+    weights, scales, vector = data
+    return (weights.float() * scales[:, None]) @ vector
+
+
+def generate_input(m: int, k: int, seed: int) -> input_t:
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    weights = torch.randint(-127, 128, (m, k), device="cuda", dtype=torch.int8, generator=gen)
+    scales = torch.rand(m, device="cuda", generator=gen)
+    return weights, scales, torch.randn(k, device="cuda", generator=gen)
+
+
+check_implementation = make_match_reference(ref_kernel, rtol=1e-3, atol=1e-3)
+""",
+    ),
 }
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from forked import run
 from importers import originals
 
+from grader.languages.triton import source
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -26,6 +28,12 @@ def test_a_problem_becomes_an_assignment_whose_template_earns_nothing(tmp_path: 
         "grader.toml",
         "submission.py",
     ]
+    for language in ("triton", "load_inline", "cupy", "nvrtc"):
+        begun = run("new", tmp_path / language, "--assignment", course, "--language", language)
+        assert begun.returncode == 0, begun.stderr
+        assert (
+            source.language((tmp_path / language / "submission.py").read_bytes(), "submission.py") == language
+        )
     text = (tmp_path / "homework" / "HANDOUT.md").read_text()
     assert "`left` is a tensor of float16 of shape [size]." in text
     assert "It is called with size from 127 to 1024." in text

@@ -36,10 +36,14 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
     names.check(assignment)
     names.try_out(assignment)
     assert {entry.id: bool(entry.performance) for entry in assignment.rules.problems} == {
+        "cross_entropy": False,
         "grayscale": False,  # its weights are constants, for which there is no baseline
         "histogram": False,
+        "matmul": True,
         "prefix_sum": False,
+        "quantised_product": False,
         "scaled_in_place": False,
+        "softmax": True,
         "sort": False,
         "total": False,
         "vector_sum": True,
@@ -48,7 +52,11 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["vector_sum", "grayscale", "prefix_sum", "scaled_in_place", "total", "windows"]
+    "name",
+    [
+        *("vector_sum", "grayscale", "prefix_sum", "scaled_in_place", "total", "windows"),
+        *("cross_entropy", "matmul", "quantised_product", "softmax"),
+    ],
 )
 def test_a_traced_reference_has_derived_bounds_and_more_cases(assignment: Assignment, name: str) -> None:
     traced = problem(assignment, name)
@@ -255,3 +263,53 @@ def test_an_answer_in_cpp_passes(assignment: Assignment, tmp_path: Path) -> None
     (result,) = graded(assignment, tmp_path, "vector_sum", IN_CPP).problems
     assert result.correctness.verdict is Verdict.PASS, (result.message, result.build)
     assert result.language == "load_inline"
+
+
+KERNEL = '''
+import torch
+
+CUDA = r"""
+#include <cuda_fp16.h>
+
+extern "C" __global__ void sum(__half* total, const __half* left, const __half* right, int n) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at < n) total[at] = __hadd(left[at], right[at]);
+}
+"""
+'''
+BY_CUPY = f"""
+import cupy as cp
+{KERNEL}
+kernel = cp.RawKernel(CUDA, "sum")
+
+
+def custom_kernel(data):
+    left, right, total = data
+    n = left.numel()
+    kernel(((n + 255) // 256,), (256,), tuple(map(cp.asarray, (total, left, right))) + (n,))
+    return total
+"""
+BY_NVRTC = f"""
+from cuda.core import Device, LaunchConfig, Program, launch
+{KERNEL}
+device = Device()
+kernel = Program(CUDA, "c++").compile("cubin").get_kernel("sum")
+
+
+def custom_kernel(data):
+    left, right, total = data
+    n = left.numel()
+    config = LaunchConfig(grid=(n + 255) // 256, block=256)
+    launch(device.default_stream, config, kernel, total.data_ptr(), left.data_ptr(), right.data_ptr(), n)
+    return total
+"""
+
+
+@pytest.mark.parametrize(("language", "text"), [("cupy", BY_CUPY), ("nvrtc", BY_NVRTC)])
+def test_answers_that_compile_at_run_time_are_judged(
+    language: str, text: str, assignment: Assignment, tmp_path: Path
+) -> None:
+    (right,) = graded(assignment, tmp_path, "vector_sum", text).problems
+    assert (right.correctness.verdict, right.language) == (Verdict.PASS, language), right.message
+    (wrong,) = graded(assignment, tmp_path, "vector_sum", text.replace("(n + 255)", "(n + 254)")).problems
+    assert wrong.verdict is Verdict.FAIL

@@ -39,7 +39,7 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
     assert {entry.id: bool(entry.performance) for entry in assignment.rules.problems} == dict.fromkeys(
         (
             *("gated", "scaled_softmax", "folded", "product", "leaky", "mean_over", "running_total"),
-            *("error", "largest_place"),
+            *("error", "largest_place", "normed"),
         ),
         True,
     )

@@ -75,6 +75,20 @@ def test_the_least_recently_used_goes_first(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"old", "new"}
 
 
+def test_the_bound_is_kept_without_a_look_at_all_entries_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    evict = Cache._evict
+    monkeypatch.setattr(Cache, "_evict", lambda *a: looks.append(1) or evict(*a))
+    cache = Cache(tmp_path, most_bytes=32_000)
+    for number in range(100):
+        cache.store(str(number), {"file": bytes(400)})
+    kept = sum(file.stat().st_size for file in tmp_path.glob("*/*"))
+    assert 31_000 < kept < 34_000
+    assert 20 < len(looks) < 50
+
+
 def test_works_without_a_place_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cache = Cache(tmp_path / "file" / "cache")

@@ -11,7 +11,8 @@ from grader.languages.cache import Cache
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.toolchain import find
 from grader.languages.inline.build import build
-from grader.languages.inline.source import SourceError, extensions
+from grader.languages.inline.constants import SourceError
+from grader.languages.inline.source import extensions
 from grader.languages.jobs import compile_limits
 from grader.sandbox.backends import select
 
@@ -114,7 +115,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 def built(cache: Cache, more: str = "") -> Build:
     call = f"load_inline('name', r'''{CPP}''', r'''{CUDA}''', {more})"
     text = f"from torch.utils.cpp_extension import load_inline\n{call}"
-    (extension,) = extensions(ast.parse(text), text.encode(), "answer.py")
+    (extension,) = extensions(ast.parse(text), text.encode())
     return build(extension, "answer.py", find(), select("process"), compile_limits(), cache, "sm_80")
 
 

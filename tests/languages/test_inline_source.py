@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from grader.languages.inline.source import Extension, SourceError, extensions, without_settings
+from grader.languages.inline.constants import SourceError
+from grader.languages.inline.source import Extension, extensions, without_settings
 from grader.languages.policy import review
 from grader.runner.inlined import key
 
@@ -15,7 +16,7 @@ IMPORT = "from torch.utils.cpp_extension import load_inline; "  # in the first l
 
 def read(text: str) -> Extension:
     whole = IMPORT + text
-    (extension,) = extensions(ast.parse(whole), whole.encode(), "answer.py")
+    (extension,) = extensions(ast.parse(whole), whole.encode())
     return extension
 
 
@@ -106,4 +107,4 @@ def test_settings_of_the_build_alone_are_passed_over(text: str, refused: bool) -
 )
 def test_a_call_by_another_name_is_read(text: str, function: str) -> None:
     whole = f"{text}\n{function}('name', '', functions='run')"
-    assert len(extensions(ast.parse(whole), whole.encode(), "answer.py")) == 1
+    assert len(extensions(ast.parse(whole), whole.encode())) == 1

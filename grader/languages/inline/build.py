@@ -1,4 +1,4 @@
-"""Builds a module of C++ of a Python file: nvcc for its kernels, g++ for the host's part, in a sandbox.
+"""Builds what a Python file compiles: nvcc for its kernels, g++ for the host's part, in a sandbox.
 
 PyTorch's own headers take a minute to compile. Those in ``include`` have what launchers use of them, under
 the same names, and reach PyTorch through the Python that calls the module.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from grader.languages.cache import key
 from grader.languages.cuda import compile as compiling
@@ -23,7 +23,8 @@ from grader.languages.cuda.compile import (
     link_folder,
     stand_ins,
 )
-from grader.languages.inline.source import SourceError, flags
+from grader.languages.inline.constants import SourceError
+from grader.languages.inline.source import flags
 from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
-    from grader.languages.inline.source import Extension
     from grader.languages.language import Build
     from grader.sandbox.sandbox import Limits, Sandbox
 
@@ -63,15 +63,6 @@ _NO_HALF = (
 )
 """As PyTorch's function builds."""
 
-_WRAPPED = (
-    "__cudaPushCallConfiguration",
-    *("cudaLaunchKernel", "cudaLaunchCooperativeKernel"),
-    *("cudaMemset", "cudaMemsetAsync", "cudaMemcpy", "cudaMemcpyAsync"),
-    *("cudaMemcpyToSymbol", "cudaMemcpyToSymbolAsync"),
-    *("cudaStreamSynchronize", "cudaStreamWaitEvent", "cudaEventRecord", "cudaMallocAsync", "cudaFreeAsync"),
-)
-"""Calls that ``exports.h`` gives the stream of the call, where they name none."""
-
 _SCRIPT = """\
 objects=main.o
 g++ $CPP -c main.cpp -o main.o >log 2>&1 &
@@ -91,8 +82,43 @@ exit $code
 """
 
 
+class Module(Protocol):
+    """What a call of a Python file builds."""
+
+    @property
+    def line(self) -> int:
+        """The line of the call."""
+
+    @property
+    def called(self) -> str:
+        """The function that is called."""
+
+    @property
+    def key(self) -> str:
+        """The name of what it builds."""
+
+    @property
+    def cuda_flags(self) -> tuple[str, ...]:
+        """Flags for nvcc."""
+
+    @property
+    def cpp_flags(self) -> tuple[str, ...]:
+        """Flags for the host's compiler."""
+
+    @property
+    def headers(self) -> str:
+        """The pattern of the names of the headers that it may include."""
+
+    @property
+    def wrapped(self) -> tuple[str, ...]:
+        """Functions that these headers define instead of the runtime."""
+
+    def sources(self, file: str) -> Mapping[str, bytes]:
+        """The files to compile, by which a compiler that speaks of their lines names those of ``file``."""
+
+
 def build(
-    extension: Extension,
+    module: Module,
     file: str,
     toolchain: Toolchain,
     sandbox: Sandbox,
@@ -103,7 +129,7 @@ def build(
     """Build a module of ``file``, or take it from the cache.
 
     Args:
-        extension: what the file says of it.
+        module: what the file says of it.
         file: its name.
         toolchain: the compilers.
         sandbox: what confines them.
@@ -115,16 +141,16 @@ def build(
         SourceError: it asks for flags that are not taken.
         BuildError: the machine failed.
     """
-    cuda_flags, refused = flags(_joined(extension.cuda_flags), _OF_CUDA, _IGNORED)
-    cpp_flags, also_refused = flags(extension.cpp_flags, _OF_CPP, _IGNORED)
+    cuda_flags, refused = flags(_joined(module.cuda_flags), _OF_CUDA, _IGNORED)
+    cpp_flags, also_refused = flags(module.cpp_flags, _OF_CPP, _IGNORED)
     if refused + also_refused:
         raise SourceError(
-            extension.line,
-            f"load_inline gets flags that are not taken here: {' '.join(refused + also_refused)}",
+            module.line,
+            f"{module.called} gets flags that are not taken here: {' '.join(refused + also_refused)}",
         )
-    sources = _sources(extension, file)
+    sources = module.sources(file)
     empty = stand_ins(sources, toolchain.root / "include")
-    needed = {**sources, **_headers(), **{f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}}
+    needed = {**sources, **_headers(module.headers), **{f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}}
     arguments = (
         *("-c", "-O3", _STANDARD, "-Xcompiler", "-fPIC", *_NO_HALF, *cuda_flags, *FOR_THE_SIM),
         *("-DTORCH_EXTENSION_NAME=extension", "-DNVTX_DISABLE", "-Xptxas", "-v", "-isystem", _FOLDER),
@@ -133,7 +159,7 @@ def build(
     )
     include = ("-isystem", _FOLDER, "-isystem", str(toolchain.root / "include"))
     of_cpp = " ".join(("-O2", _STANDARD, "-fPIC", "-DTORCH_EXTENSION_NAME=extension", *cpp_flags, *include))
-    wrap = " ".join(f"-Wl,--wrap={name}" for name in _WRAPPED)
+    wrap = " ".join(f"-Wl,--wrap={name}" for name in module.wrapped)
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     tools = (_SCRIPT, of_cpp, wrap, toolchain.identity, toolchain.runtime_name)
     runtime = link_folder(toolchain)
@@ -168,29 +194,11 @@ def _joined(options: tuple[str, ...]) -> tuple[str, ...]:
     return (re.sub(r"(-?-(?:maxrregcount|fmad)) (?=\w)", r"\1=", text),)
 
 
-def _sources(extension: Extension, file: str) -> Mapping[str, bytes]:
-    """The files to compile; a compiler that speaks of their lines names those of ``file``."""
-    main = ["#include <torch/extension.h>"] if extension.implicit else []
-    main += [text.placed(file) for text in extension.cpp]
-    if extension.functions:
-        main += [f'#line {extension.functions_line} "{file}"', "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
-        for name in extension.functions:
-            main += [f'#line {extension.functions_line} "{file}"']
-            main += [f'm.def("{name}", torch::wrap_pybind_function({name}), "{name}");']
-        main += ["}"]
-    main += ['#line 1 "exports"', "#include <grader/exports.h>", ""]
-    sources = {"main.cpp": "\n".join(main).encode()}
-    if extension.cuda:
-        implicit = ["#include <torch/types.h>", "#include <cuda_runtime.h>"] if extension.implicit else []
-        texts = [*implicit, *(text.placed(file) for text in extension.cuda), ""]
-        sources["cuda.cu"] = "\n".join(texts).encode()
-    return sources
-
-
 @cache
-def _headers() -> Mapping[str, bytes]:
-    """The headers by their path in the job."""
+def _headers(pattern: str) -> Mapping[str, bytes]:
+    """The headers of these names, by their path in the job."""
     return {
         f"{_FOLDER}/{path.relative_to(_INCLUDE).as_posix()}": path.read_bytes()
-        for path in sorted(_INCLUDE.rglob("*.h"))
+        for path in sorted(_INCLUDE.rglob(pattern))
+        if path.is_file()
     }

@@ -17,12 +17,14 @@ from grader.languages.cache import key
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.inline.build import build
-from grader.languages.inline.source import SourceError, extensions, without_settings
+from grader.languages.inline.constants import SourceError
+from grader.languages.inline.source import extensions, without_settings
 from grader.languages.language import Build, FileBuild, Inspection
 from grader.languages.triton import source
 from grader.languages.triton.language import Triton
 
 if TYPE_CHECKING:
+    import ast
     import threading
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from grader.devices.device import Call, Device
     from grader.devices.gpu import Gpu
     from grader.languages.cuda.toolchain import Toolchain
+    from grader.languages.inline.build import Module
 
 _FORMAT = "file with modules 1"
 _LISTED = "modules.json"  # the library of each module, by its key
@@ -51,15 +54,24 @@ class Inline(Triton):
     with_triton: bool = False
     name: str = "load_inline"
 
-    def _is_of_another(self, content: bytes, file: str) -> bool:
-        """Whether a file builds no C++."""
-        return not source.builds_modules(content, file)
+    def _modules(self, tree: ast.Module, content: bytes) -> Sequence[Module]:
+        """What a file builds.
+
+        Raises:
+            SourceError: a call cannot be built from what the file says.
+        """
+        return extensions(tree, content)
+
+    def _review(self, tree: ast.Module, content: bytes, file: str) -> policy.Review:
+        """The places of a file that break the policy."""
+        names = frozenset[str]().union(*(each.names for each in extensions(tree, content)))
+        return policy.review(without_settings(tree), file, _MAY_IMPORT, names)
 
     def _read(self, name: str, content: bytes) -> Build:
         began, log, artefact, built = time.monotonic(), "", None, []
         try:
             tree = source.parsed(content, name)
-            modules = extensions(tree, content, name)
+            modules = self._modules(tree, content)
             built = [
                 build(each, name, self.toolchain, self.sandbox, self.limits, self.cache, self.architecture)
                 for each in modules
@@ -104,12 +116,11 @@ class Inline(Triton):
         """What a file and its libraries hold; see ``Language``."""
         content = artefact.read_bytes()
         tree = source.parsed(content, source_name)
-        names = frozenset[str]().union(*(each.names for each in extensions(tree, content, source_name)))
-        review = policy.review(without_settings(tree), source_name, _MAY_IMPORT, names)
+        review = self._review(tree, content, source_name)
         if review.reasons:
             return Inspection(review.reasons, (), review.mistaken)
         if not self.with_triton and (line := source.imports(tree, "triton")):
-            text = f"{source_name}:{line} imports triton: this problem takes kernels in C++ alone"
+            text = f"{source_name}:{line} imports triton, and this problem takes no kernels in Triton"
             return Inspection((text,), (), mistaken=True)
         for library in _libraries(artefact).values():
             if reasons := violations(library, {source_name: content}, allowed):

@@ -75,16 +75,12 @@ class Triton:
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
         """Whether a function has the problem's name, and does more than raise an error; see ``Language``."""
         content = contents[problem.file]
-        if self._is_of_another(content, problem.file):
+        if source.language(content, problem.file) != self.name:
             return Stage.FOREIGN
         function = source.function(content, problem.file, problem.entry_point)
         if function is None:
             return Stage.CHANGED
         return Stage.BEGUN if function.begun else Stage.GIVEN
-
-    def _is_of_another(self, content: bytes, file: str) -> bool:
-        """Whether a file is in the other language of Python files."""
-        return source.builds_modules(content, file)
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], _entry_points: Mapping[str, Collection[str]]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from grader.problems.problem import KernelProblem, Parameter
 
+_IMPORTS = {"torch.utils.cpp_extension": "load_inline", "cupy": "cupy", "cuda": "nvrtc"}
+"""Modules by which a file compiles kernels that are not in Triton, and the language that they are in then."""
 _SIZES = frozenset({"int", "long", "longs"})
 
 
@@ -80,12 +82,13 @@ def imports(tree: ast.Module, module: str) -> int:
     return 0
 
 
-def builds_modules(content: bytes, file: str) -> bool:
-    """Whether a file imports what builds modules of C++; one that is no Python does not."""
+def language(content: bytes, file: str) -> str:
+    """The language of a file, by what it imports; that of one that is no Python is Triton."""
     try:
-        return bool(imports(parsed(content, file), "torch.utils.cpp_extension"))
+        tree = parsed(content, file)
     except SyntaxError:
-        return False
+        return "triton"
+    return next((name for module, name in _IMPORTS.items() if imports(tree, module)), "triton")
 
 
 def functions(tree: ast.Module) -> tuple[Function, ...]:

@@ -119,41 +119,56 @@ class Event:
         return self._runtime.elapsed(self.cuda_event, end.cuda_event)
 
 
-def complete(runtime: Runtime, device: Device) -> None:
-    """Let what scripts call in ``torch.cuda`` beside ``answer_for`` do what it does on a GPU."""
+def answer_for_streams(runtime: Runtime, use: Callable[[int], None]) -> None:
+    """Let streams and events of ``torch.cuda`` be those of the device.
+
+    Args:
+        runtime: of the device, whose stream is the current one.
+        use: is told the handle of another stream that work is to go to.
+    """
     own = {"_runtime": runtime}
     stream_class, event_class = type("Stream", (Stream,), own), type("Event", (Event,), own)
     setattr(event_class, "__module__", "torch.cuda")  # noqa: B010
     for part in (torch.cuda, torch.cuda.streams):
         vars(part).update(Stream=stream_class, Event=event_class)
 
-    def use(stream: Stream) -> None:
-        runtime.stream = device.stream = stream.cuda_stream
-
     def current(_device: object = None) -> Stream:
-        stream: Stream = stream_class(handle=device.stream)
+        stream: Stream = stream_class(handle=runtime.stream)
         return stream
 
     @contextmanager
     def on_stream(stream: Stream | None) -> Iterator[None]:
         before = current()
-        use(stream or before)
+        use((stream or before).cuda_stream)
         try:
             yield
         finally:
-            use(before)
+            use(before.cuda_stream)
 
+    answers: dict[str, Any] = {
+        "current_stream": current,
+        "default_stream": lambda _device=None: stream_class(handle=0),
+        "set_stream": lambda stream: use(stream.cuda_stream),
+        "stream": on_stream,
+        "StreamContext": on_stream,
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
+
+
+def complete(runtime: Runtime, device: Device) -> None:
+    """Let what scripts call in ``torch.cuda`` beside ``answer_for`` do what it does on a GPU."""
+
+    def use(stream: int) -> None:
+        runtime.stream = device.stream = stream
+
+    answer_for_streams(runtime, use)
     generator = torch.default_generator
     answers: dict[str, Any] = {
         "_lazy_init": lambda: None,
         "_lazy_call": lambda call, **_: call(),
         "init": lambda: None,
         "is_initialized": lambda: True,
-        "current_stream": current,
-        "default_stream": lambda _device=None: stream_class(handle=0),
-        "set_stream": use,
-        "stream": on_stream,
-        "StreamContext": on_stream,
         "manual_seed": generator.manual_seed,
         "manual_seed_all": generator.manual_seed,
         "seed": generator.seed,

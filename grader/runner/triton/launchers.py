@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import importlib.util
 import os
@@ -14,7 +15,9 @@ import torch
 
 from grader.runner.library import UnloadableError
 from grader.runner.pytorch.answers import answer_for
+from grader.runner.pytorch.cuda import answer_for_streams
 from grader.runner.pytorch.extensions import Extensions
+from grader.runner.pytorch.raw import Libraries
 from grader.runner.raised import RaisedError, RefusedError, account, raised
 from grader.runner.triton import task_types
 from grader.runner.triton.arrays import Arrays
@@ -23,6 +26,7 @@ from grader.runner.triton.runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import ModuleType
 
     from grader.runner.gpu import Gpu
     from grader.runner.protocol import Frame, Header
@@ -58,9 +62,11 @@ class Launchers:
         self._runtime = _runtime(gpu)
         self._runtime.built = frozenset(kernels)
         answer_for(self._runtime)
+        answer_for_streams(self._runtime, partial(setattr, self._runtime, "stream"))
         self._form = form
         self._arrays = Arrays(self._runtime, form.operators)
         self._extensions = Extensions(extensions, self._runtime, os.path.basename(path))  # noqa: PTH119
+        self._modules = _stand_ins(Libraries(extensions, self._runtime), Path(path).read_bytes())
         if b"triton" in Path(path).read_bytes():  # to import it takes a second
             importlib.import_module("grader.runner.triton.judged").begin(self._runtime, self._arrays, ask)
 
@@ -76,6 +82,7 @@ class Launchers:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": self._import}
         task_types.define()
         try:
             with self._arrays:
@@ -86,6 +93,19 @@ class Launchers:
             if not callable(getattr(module, function, None)):
                 raise UnloadableError(f"{os.path.basename(self._path)} has no function {function}", function)  # noqa: PTH119
         return {function: partial(self._call, getattr(module, function)) for function in names}
+
+    def _import(
+        self,
+        name: str,
+        names: Mapping[str, object] | None = None,
+        inner: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] = (),
+        level: int = 0,
+    ) -> ModuleType:
+        """What the file imports: modules that compile kernels are ours for it, and for nobody else."""
+        if level or name not in self._modules:
+            return builtins.__import__(name, names, inner, fromlist, level)
+        return self._modules[name if fromlist else name.partition(".")[0]]
 
     def argument(self, kind: str, value: Any, pointers: list[int], _streams: list[int]) -> Any:  # noqa: ANN401
         """Turn an argument ``[kind, value]`` of a request into a function's; arrays are at ``pointers``."""
@@ -131,6 +151,15 @@ def _runtime(gpu: Gpu | None) -> Runtime:
         return Runtime()
     runtime: Runtime = importlib.import_module("grader.runner.triton.gpu").GpuRuntime(gpu)  # it needs CuPy
     return runtime
+
+
+def _stand_ins(libraries: Libraries, content: bytes) -> Mapping[str, ModuleType]:
+    """The modules that a file may compile kernels by, by name; those that it does not name are left out."""
+    modules: dict[str, ModuleType] = {}
+    for name in ("cupy", "cuda_core"):
+        if name.partition("_")[0].encode() in content:
+            modules |= importlib.import_module(f"grader.runner.pytorch.{name}").modules(libraries)
+    return modules
 
 
 def _no_cuda() -> NoReturn:

@@ -285,6 +285,15 @@ CUDART_API Error cudaFuncGetAttributes(FunctionAttributes* attributes, const voi
   attributes->carveout = -1;
   return sim::success;
 }
+CUDART_API Error cudaFuncGetParamInfo(const void* function, std::size_t index, std::size_t* offset, std::size_t* size) {
+  KernelInfo info;
+  const auto code = fetch(__func__, function, info);
+  if (code != sim::success) return remember(code);
+  if (offset == nullptr || index >= info.parameters.size()) return remember(sim::invalid_value);
+  *offset = info.parameters[index].offset;
+  if (size != nullptr) *size = info.parameters[index].size;
+  return sim::success;
+}
 CUDART_API Error cudaFuncSetAttribute(const void* function, int attribute, int value) {
   if (value < 0 && attribute == 8) return remember(sim::invalid_value);
   Question question(Ask::kernel_attribute, __func__);

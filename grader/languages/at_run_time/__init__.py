@@ -1,0 +1,1 @@
+"""Python files whose kernels are compiled when the file runs: by CuPy, or by NVRTC."""
