@@ -94,7 +94,7 @@ class PreparedProgram:
         if "code" not in asked:
             return own, None
         try:
-            reference = _built_reference(conduct.material, self.problem)
+            reference = _built_reference(conduct, self.problem)
         except (NotJudgedError, ToolchainError):
             return own, None
         return own, None if reference.artefact is None else _code_bytes(reference.artefact)

@@ -129,7 +129,7 @@ extern "C" __global__ void look_without_fence(Pair* pair, int*, int* out, int) {
 extern "C" __global__ void right(Barrier* barrier, int steps) {
   for (int step = 0; step < steps; ++step) meet(barrier, false);
 }
-// Looks that decide nothing, then a barrier that is wrong where the others arrive before a block reads the generation.
+// Looks that decide nothing, then a barrier: it is wrong where others arrive before a block reads its number.
 extern "C" __global__ void read_late(Barrier* barrier, int steps) {
   for (int step = 0; step < steps; ++step) {
     for (int look = 0; look < 40; ++look)

@@ -151,13 +151,14 @@ extern "C" __global__ void each_lane_its_own(int*, int* out) {
   const int all = __reduce_add_sync(~0u, own);
   if (threadIdx.x == 0) atomicMax(out, all);
 }
-// A maximum, then its place: between the two another warp may have found a larger one. The first look is a decoy.
+// A maximum, then its place: between the two another warp may find a larger one. The first look is a decoy.
 extern "C" __global__ void place_of_maximum(int*, int* out) {
   __shared__ int best, place;
   if (threadIdx.x == 0) best = place = 0;
   __syncthreads();
   const int key = threadIdx.x < 32 ? 1 : 9 - threadIdx.x / 32;
-  if (threadIdx.x % 32 == 0 && atomicMax(&best, 1) <= key && atomicMax(&best, key) < key) atomicExch(&place, key);
+  if (threadIdx.x % 32 == 0 && atomicMax(&best, 1) <= key && atomicMax(&best, key) < key)
+    atomicExch(&place, key);
   __syncthreads();
   if (threadIdx.x == 0) atomicMax(out, place);
 }
