@@ -12,8 +12,7 @@
 #define GRADER_EXPORT extern "C" __attribute__((visibility("default")))
 
 // CUDA's runtime has it since version 12.4.
-extern "C" cudaError_t cudaFuncGetParamInfo(const void*, std::size_t, std::size_t*, std::size_t*)
-    __attribute__((weak));
+extern "C" cudaError_t cudaFuncGetParamInfo(const void*, std::size_t, std::size_t*, std::size_t*) __attribute__((weak));
 
 namespace {
 
