@@ -231,6 +231,9 @@ class Language(Protocol):
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file that did not compile can be graded."""
 
+    def remedy(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
+        """What to do about that, where more is known than the compiler says; else empty."""
+
     def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], memory: Memory) -> Launcher:
         """How the launcher of ``problem`` in ``contents`` is to be called.
 

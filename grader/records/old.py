@@ -88,10 +88,24 @@ def with_place(case: Mapping[str, Any]) -> dict[str, Any]:
     return {**case, **(asdict(position) if position else {})}
 
 
+_NOT_COMPILED = " did not compile: "
+
+
 def with_ending(build: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a build of today from those of an old one."""
     stopped = str(build.get("log", "")).startswith("Compiling was stopped")
     return {**build, "ending": Ending.LIMIT if stopped else Ending.USUAL}
+
+
+def with_remedy(problem: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A problem whose build has a remedy, which an old record has in the message alone."""
+    build = problem.get("build")
+    if not isinstance(build, dict) or "remedy" in build:
+        return problem
+    return {
+        **problem,
+        "build": {**build, "remedy": str(problem.get("message", "")).partition(_NOT_COMPILED)[2]},
+    }
 
 
 def _diagnosis(text: str) -> Diagnosis:

@@ -31,7 +31,7 @@ from grader.records.demands import MEASURES, DemandMeasure, bound, figure
 from grader.records.diagnosis import Diagnosis, in_words
 from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
-from grader.records.old import with_diagnoses, with_ending, with_facts, with_place
+from grader.records.old import with_diagnoses, with_ending, with_facts, with_place, with_remedy
 from grader.records.sentences import Sentence, sentence
 from grader.records.stores import By, LastStore, StoreInTriton
 from grader.records.verdict import Ending, Verdict
@@ -125,6 +125,7 @@ class BuildResult(_Part):
     cached: bool
     command: str
     log: str
+    remedy: str = Field(default="", description="what to do, where the grader knows more than the compiler")
     ending: Ending = Ending.USUAL
     resources: list[KernelResources]
 
@@ -485,6 +486,11 @@ class ProblemResult(_Part):
     hints: list[HintRecord] = []
     trust: TrustResult
     printed: str = Field(default="", description="the end of what the student's code printed")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, content: object) -> object:
+        return with_remedy(content) if isinstance(content, dict) else content
 
     @property
     def written_in(self) -> str:

@@ -152,7 +152,7 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     """
     lacking = tuple(_lacking(problem))
     if problem.verdict not in {Verdict.FAIL, Verdict.UNTRUSTED}:
-        return lacking if problem.verdict is Verdict.NOT_MEASURED else ()
+        return lacking or _not_built_here(problem) if problem.verdict is Verdict.NOT_MEASURED else ()
     if problem.build and not problem.build.ok:
         return (_build(problem.build, problem.message),)
     if problem.trust.reasons:
@@ -217,7 +217,7 @@ def largest_error(output: OutputResult) -> str:
 def _build(build: BuildResult, message: str) -> Fix:
     """The first error of the compiler."""
     errors = list(COMPILE_ERROR.finditer(build.log))
-    reason = line(message).partition(" did not compile: ")[2]
+    reason = line(build.remedy)
     if not reason and LATER_CPP.search(build.log) and (standard := _STANDARD.search(build.command)):
         reason = f"This is C++20; C++{standard['year']} is what is compiled. Write it without that."
     if not errors:
@@ -233,6 +233,14 @@ def _build(build: BuildResult, message: str) -> Fix:
         line=int(first["line"] or first["row"]),
         text=line(following.partition(" | ")[2] or following),
     )
+
+
+def _not_built_here(problem: ProblemResult) -> tuple[Fix, ...]:
+    """What the simulator lacks to build a program: undecided, but its author can write it in another way."""
+    build, message = problem.build, line(problem.message)
+    if build is None or build.ok or not message:
+        return ()
+    return (replace(_build(build, message), fault=message, do=line(build.remedy), undecided=True),)
 
 
 def _lacking(problem: ProblemResult) -> Iterator[Fix]:

@@ -149,7 +149,9 @@ def inspected(
     result = build_result(build)
     language, contents = material.language, material.submission.contents(file)
     if build.artefact is None:
-        raise NotJudgedError(language.explain(material.builds[file], contents), result)
+        files = material.builds[file]
+        remedied = result.model_copy(update={"remedy": language.remedy(files, contents)})
+        raise NotJudgedError(language.explain(files, contents), remedied)
     allowed = material.assignment.rules.allowed_imports
     found = language.inspect(build.artefact, file, contents, entry_points, others, allowed)
     if found.forbidden:

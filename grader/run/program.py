@@ -143,9 +143,11 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     build = _built(conduct, problem, contents, matched)
     result = build_result(build)
     if build.artefact is None:
-        raise NotJudgedError(
-            unbuilt(build, problem.uses) if refused is None else _refusal(refused, problem), result
-        )
+        if refused is not None:
+            raise NotJudgedError(_refusal(refused, problem), result)
+        why = unbuilt(build, problem.uses)
+        verdict = Verdict.FAIL if why.decides else Verdict.NOT_MEASURED
+        raise NotJudgedError(why.message, result.model_copy(update={"remedy": why.remedy}), verdict)
     libraries, toolchain = _replacements(material, problem), material.machine.toolchain
     allowed = (*material.assignment.rules.allowed_imports, *_libraries(problem.flags))
     allowed = (*allowed, *(re.escape(library.name) for library in libraries))
@@ -264,7 +266,7 @@ def _reference(conduct: Conduct, problem: ProgramProblem) -> tuple[Path, tuple[P
     else:
         build = _built_reference(conduct, problem)
     if build.artefact is None:
-        raise NotJudgedError(unbuilt(build, problem.uses))
+        raise NotJudgedError(unbuilt(build, problem.uses).message)
     return build.artefact, _replacements(material, problem)
 
 

@@ -85,7 +85,6 @@ int main() {
   OK(curandGeneratePoisson(generator, whole.at, count, 4));
   moments("poisson", whole.host());
   OK(curandGenerateNormal(generator, numbers.at, 3, 0, 1));
-  OK(curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32));
 
   curandState* states;
   cudaMalloc(&states, count * sizeof(curandState));

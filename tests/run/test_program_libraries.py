@@ -12,6 +12,7 @@ import pytest
 from grader.assignments.assignment import read
 from grader.records.mangled import demangled
 from grader.records.verdict import Verdict
+from grader.reports.fix_first import fix_first
 from grader.run import grading
 from grader.run.options import GradingOptions
 from grader.simulator.simulate import EXIT_FINDINGS
@@ -84,7 +85,6 @@ normal double -5.0 2.0
 log normal 1.1 0.6
 poisson 4.0 2.0
 curandGenerateNormal(generator, numbers.at, 3, 0, 1): 105
-curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32): 103
 of kernels 0.5 0.3
 normal 0.0 1.0
 normal double 1.0 2.0
@@ -197,9 +197,36 @@ def test_projects_find_the_library(tmp_path: Path, build: str, file: str, text: 
 def test_a_function_that_the_simulator_lacks_is_named(tmp_path: Path) -> None:
     text = AXPY.replace("cublasSaxpy(handle, 4, &one, x, 1, y, 1)", "cublasSrot(handle, 4, x, 1, y, 1, x, y)")
     result = graded(tmp_path, text, 'libraries = ["cublas"]')
-    assert result.message == (
-        "cublasSrot is none of the functions of cublas that the simulator has: use others, or write a kernel "
-        "(docs/programs.md lists them)"
+    assert result.message == "cublasSrot is none of the functions of cublas that the simulator has"
+    assert result.verdict is Verdict.NOT_MEASURED
+    assert result.points.decided == 0
+    first = fix_first(result)
+    assert first is not None
+    assert (first.fault, first.undecided) == (result.message, True)
+    assert first.do.startswith("Use other functions, or write a kernel")
+    assert first.line == text.splitlines().index("  cublasSrot(handle, 4, x, 1, y, 1, x, y);") + 1
+
+
+def test_what_a_library_lacks_is_undecided(tmp_path: Path) -> None:
+    text = """
+#include <curand.h>
+#include <cstdio>
+int main() {
+  curandGenerator_t generator = nullptr;
+  float host[4] = {}, *x;
+  cudaMalloc(&x, 16);
+  cudaMemset(x, 0, 16);
+  curandCreateGenerator(&generator, CURAND_RNG_QUASI_SOBOL32);
+  curandGenerateUniform(generator, x, 4);
+  cudaMemcpy(host, x, 16, cudaMemcpyDeviceToHost);
+  printf("%g\\n", host[0]);
+}
+"""
+    result = graded(tmp_path, text, 'libraries = ["curand"]')
+    (case,) = result.correctness.cases
+    assert (case.verdict, case.gaps[0].subject) == (
+        Verdict.NOT_MEASURED,
+        "curandCreateGenerator_quasirandom",
     )
 
 

@@ -305,31 +305,50 @@ def _has_own_runtime(program: bytes, runtime: str) -> bool:
     return b".nv_fatbin" in program and runtime.encode() not in program
 
 
-def unbuilt(build: Build, allowed: Collection[str]) -> str:
-    """Why there is no program, in one sentence; ``allowed`` names the libraries that it may use."""
+@dataclass(frozen=True)
+class Unbuilt:
+    """Why there is no program.
+
+    Attributes:
+        message: in one sentence.
+        remedy: what to do about it; "" where the message says so.
+        decides: whether it is the author's fault, and not something that the simulator lacks.
+    """
+
+    message: str
+    remedy: str = ""
+    decides: bool = True
+
+
+def unbuilt(build: Build, allowed: Collection[str]) -> Unbuilt:
+    """Why there is no program; ``allowed`` names the libraries that it may use."""
     log = build.log
     if _NO_TARGET.search(log):
-        return f"{build.command} made no program: there is no such target, or a file that it needs is missing"
+        return Unbuilt(
+            f"{build.command} made no program: there is no such target, or a file that it needs is missing"
+        )
     if _TWO_MAINS.search(log):
-        return (
+        return Unbuilt(
             f"more than one function main: of {build.source} and what comes with the assignment, one file "
             "alone may have it"
         )
     if _NO_MAIN.search(log):
-        return f"no main: {build.source} has no function main, with which a program begins"
+        return Unbuilt(f"no main: {build.source} has no function main, with which a program begins")
     undefined = list(dict.fromkeys(_UNDEFINED.findall(log)))
     for name in (*_UNKNOWN.findall(log), *undefined):
         for library in allowed:
             if re.fullmatch(LIBRARIES[library].calls, name):
-                return (
+                return Unbuilt(
                     f"{name.removesuffix('_v2')} is none of the functions of {library} that the simulator "
-                    "has: use others, or write a kernel (docs/programs.md lists them)"
+                    "has",
+                    "Use other functions, or write a kernel; docs/programs.md lists those that it has.",
+                    decides=False,
                 )
     if undefined:
         more = f" and {len(undefined) - _SHOWN} more" if len(undefined) > _SHOWN else ""
-        return (
+        return Unbuilt(
             f"{build.source} was not linked, as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it "
             "was never written, or belongs to a library that this assignment does not link with"
         )
     strictly = ": warnings are errors in this assignment" if _STRICT in build.command else ""
-    return f"{build.source} did not compile{strictly}"
+    return Unbuilt(f"{build.source} did not compile{strictly}")

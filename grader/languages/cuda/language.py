@@ -102,12 +102,16 @@ class Cuda:
         file = build.full.source
         if build.partial is not None:
             return f"{file} did not compile, for what this problem needs"
-        if reason := missing(build.full.log, file, contents):
+        if reason := self.remedy(build, contents):
             return f"{file} did not compile: {reason}"
         return (
             f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "
             "graded"
         )
+
+    def remedy(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
+        """What to do about a header that the compiler did not find; see ``Language``."""
+        return "" if build.partial is not None else missing(build.full.log, build.full.source, contents)
 
     def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], memory: Memory) -> Launcher:
         """How a launcher is to be called; see ``Language``."""

@@ -135,6 +135,10 @@ class Triton:
         """Why nothing of a file can be graded; see ``Language``."""
         return f"{build.full.source} is no Python"
 
+    def remedy(self, _build: FileBuild, _contents: Mapping[str, bytes]) -> str:
+        """Python's own message says it; see ``Language``."""
+        return ""
+
     def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], _memory: Memory) -> Launcher:
         """How a function is to be called; see ``Language``."""
         tree = source.parsed(contents[problem.file], problem.file)

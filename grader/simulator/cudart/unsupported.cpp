@@ -85,4 +85,7 @@
 
 namespace cudart {
 UNSUPPORTED_CALLS(DEFINE)
-}
+
+// For libraries that take the place of NVIDIA's.
+CUDART_API Error __cudaSimulatorLacks(const char* call) { return unsupported(call); }
+}  // namespace cudart

@@ -3,6 +3,7 @@
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
+#include <simulator_lacks.h>
 
 struct cublasContext {
   cudaStream_t stream = nullptr;
@@ -424,14 +425,15 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
     return gemm(handle, transa, transb, m, n, k, static_cast<const T*>(alpha), static_cast<const In*>(a), lda, 0,
                 static_cast<const In*>(b), ldb, 0, static_cast<const T*>(beta), static_cast<Out*>(c), ldc, 0, 1);
   };
-  if (atype != btype) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const auto unknown = [] { return lacks("cublasGemmEx_of_these_types", CUBLAS_STATUS_NOT_SUPPORTED); };
+  if (atype != btype) return unknown();
   if (compute == CUBLAS_COMPUTE_64F)
-    return atype == CUDA_R_64F && ctype == CUDA_R_64F ? call(0.0, 0.0, 0.0) : CUBLAS_STATUS_NOT_SUPPORTED;
-  if (compute == CUBLAS_COMPUTE_16F) return CUBLAS_STATUS_NOT_SUPPORTED;
+    return atype == CUDA_R_64F && ctype == CUDA_R_64F ? call(0.0, 0.0, 0.0) : unknown();
+  if (compute == CUBLAS_COMPUTE_16F) return unknown();
   if (atype == CUDA_R_32F && ctype == CUDA_R_32F) return call(0.0f, 0.0f, 0.0f);
   if (atype == CUDA_R_16F && ctype == CUDA_R_16F) return call(__half(), __half(), 0.0f);
   if (atype == CUDA_R_16F && ctype == CUDA_R_32F) return call(__half(), 0.0f, 0.0f);
-  return CUBLAS_STATUS_NOT_SUPPORTED;
+  return unknown();
 }
 
 }  // extern "C"

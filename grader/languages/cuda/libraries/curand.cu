@@ -3,6 +3,7 @@
 
 #include <curand.h>
 #include <curand_kernel.h>
+#include <simulator_lacks.h>
 
 #include <algorithm>
 #include <vector>
@@ -61,7 +62,8 @@ curandStatus_t in_pairs(curandGenerator_t generator, T* numbers, size_t count, D
 }
 
 curandStatus_t create(curandGenerator_t* generator, curandRngType_t type, bool on_host) {
-  if (type < CURAND_RNG_PSEUDO_DEFAULT || type >= CURAND_RNG_QUASI_DEFAULT) return CURAND_STATUS_TYPE_ERROR;
+  if (type >= CURAND_RNG_QUASI_DEFAULT) return lacks("curandCreateGenerator_quasirandom", CURAND_STATUS_TYPE_ERROR);
+  if (type < CURAND_RNG_PSEUDO_DEFAULT) return CURAND_STATUS_TYPE_ERROR;
   *generator = new curandGenerator_st{on_host};
   return CURAND_STATUS_SUCCESS;
 }

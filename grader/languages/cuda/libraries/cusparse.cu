@@ -6,6 +6,7 @@
 // neither.
 
 #include <cusparse.h>
+#include <simulator_lacks.h>
 
 struct cusparseContext {
   cudaStream_t stream = nullptr;
@@ -168,9 +169,10 @@ cusparseStatus_t checked(cusparseHandle_t handle, bool ta, bool tb, const void* 
   const int64_t rows = ta ? a->columns : a->rows, inner = ta ? a->rows : a->columns;
   if (rows != c->rows || inner != (tb ? b->columns : b->rows) || c->columns != (tb ? b->rows : b->columns))
     return CUSPARSE_STATUS_INVALID_VALUE;
-  const bool known = compute == CUDA_R_32F || compute == CUDA_R_64F;
-  return known && a->type == compute && b->type == compute && c->type == compute ? CUSPARSE_STATUS_SUCCESS
-                                                                                 : CUSPARSE_STATUS_NOT_SUPPORTED;
+  if (compute != CUDA_R_32F && compute != CUDA_R_64F)
+    return lacks("cusparse_types_other_than_float_and_double", CUSPARSE_STATUS_NOT_SUPPORTED);
+  const bool alike = a->type == compute && b->type == compute && c->type == compute;
+  return alike ? CUSPARSE_STATUS_SUCCESS : lacks("cusparse_mixed_types", CUSPARSE_STATUS_NOT_SUPPORTED);
 }
 
 cusparseStatus_t product(cusparseHandle_t handle, bool ta, bool tb, const void* alpha, const cusparseSpMatDescr* a,
@@ -190,7 +192,8 @@ cusparseStatus_t product(cusparseHandle_t handle, bool ta, bool tb, const void* 
 cusparseStatus_t create(cusparseConstSpMatDescr_t* to, const cusparseSpMatDescr& matrix) {
   const auto known = [](cusparseIndexType_t type) { return type == CUSPARSE_INDEX_32I || type == CUSPARSE_INDEX_64I; };
   if (to == nullptr || matrix.rows < 0 || matrix.columns < 0 || matrix.count < 0) return CUSPARSE_STATUS_INVALID_VALUE;
-  if (!known(matrix.offset_type) || !known(matrix.index_type)) return CUSPARSE_STATUS_NOT_SUPPORTED;
+  if (!known(matrix.offset_type) || !known(matrix.index_type))
+    return lacks("cusparse_indices_of_16_bits", CUSPARSE_STATUS_NOT_SUPPORTED);
   *to = new cusparseSpMatDescr(matrix);
   return CUSPARSE_STATUS_SUCCESS;
 }
