@@ -63,6 +63,18 @@ def pack(assignment: Assignment, archive: Path) -> None:
         shutil.copyfile(together, archive)
 
 
+def shown_cases(assignment: Assignment) -> list[tuple[str, str]]:
+    """Problems whose cases are files of the package, with their expected output; and the folders of these."""
+    tables = [(entry.id, entry.program) for entry in assignment.rules.problems]
+    return [
+        (problem, folder)
+        for problem, table in tables
+        if table is not None
+        for folder in (table.cases, table.timed)
+        if folder and any((parent / folder).is_dir() for parent in assignment.folders)
+    ]
+
+
 def _files(assignment: Assignment, folder: Path) -> Iterator[Path]:
     """What students get of one of the folders of ``assignment``."""
     languages = assignment.rules.every_language

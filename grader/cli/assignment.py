@@ -83,6 +83,10 @@ def pack(name: str, out: Path | None) -> int:
         f"wrote {out}, version {packing.version(chosen)}. Students begin with: grader new hw --assignment "
         f"{out.name}"
     )
+    for problem, folder in packing.shown_cases(chosen):
+        click.echo(
+            f"note: students can read the expected output of {problem}: the package has the folder {folder}"
+        )
     return ExitCode.OK
 
 

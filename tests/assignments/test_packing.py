@@ -12,7 +12,7 @@ from assignments.own_assignment import RIGHT, write
 
 from grader.assignments import marker
 from grader.assignments.assignment import available, load, packages, read
-from grader.assignments.packing import pack, unpack, version
+from grader.assignments.packing import pack, shown_cases, unpack, version
 from grader.assignments.rules import AssignmentError
 from grader.cli.arguments import FaultError
 from grader.cli.main import commands
@@ -51,6 +51,19 @@ def test_it_holds_no_right_answers_and_is_the_same_assignment(own: Path, tmp_pat
         ]
     assert "own" not in available()
     assert unpack(tmp_path / "own.zip").sha256 == read(own).sha256 == load("own").sha256
+
+
+def test_cases_that_students_can_read_are_named(own: Path, tmp_path: Path) -> None:
+    assert shown_cases(read(own)) == []
+    folder = tmp_path / "sums"
+    (folder / "cases" / "one").mkdir(parents=True)
+    (folder / "cases" / "one" / "expected.txt").write_text("3")
+    (folder / "student_template").mkdir()
+    (folder / "assignment.toml").write_text(
+        'id = "sums"\ntitle = "Sums"\n[[problems]]\nid = "sums"\ntitle = "Sums"\ncorrectness = 2.0\n'
+        '[problems.program]\nfiles = ["sums.cu"]\n'
+    )
+    assert shown_cases(read(folder)) == [("sums", "cases")]
 
 
 @pytest.mark.usefixtures("own")
