@@ -32,9 +32,11 @@ SCALED, SPANNING = "numbers of every magnitude", "integers that span a power of 
 LAST = "largest number last"
 FIRST_ALIKE, SECOND_ALIKE = "alike at first", "every second one alike"
 MOSTLY_EVEN = "segments mostly of one length"
+SPIKE, WHOLE, CANCELLING = "alike but one", "large whole numbers", "numbers that cancel"
+CONSECUTIVE = "consecutive but for a few"
 IN_GRIDS = frozenset(
     {SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST}
-    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN}
+    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING, CONSECUTIVE}
 )
 """Distributions of which only the cases of a grid make use."""
 
@@ -45,6 +47,8 @@ DrawAll = Callable[[np.random.Generator], Mapping[str, Any]]
 _FEW = 3  # borders between segments
 _PAIRS = 2  # of numbers that change places
 _MOST_RUNS = 64  # of numbers of one magnitude in a row
+_LARGE = 1e4  # of types of 16 bits, numbers are smaller
+_WHOLE = 1 << 22  # a thousand of half of it are more than an int holds
 _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them are exact
 
 
@@ -166,7 +170,9 @@ def real(*shape: int) -> Content:
     In grids also normal with the largest number at the end of each row and column, subnormal, of a magnitude
     that changes every few elements, five numbers that repeat, -0 alone, or -1 and zeros of both signs, -0
     first; or normal but for the first row, or the first quarter of a vector, or every second number, which
-    are equal: a kernel may take these for a sample of all.
+    are equal: a kernel may take these for a sample of all. Or all numbers are alike but one in each row,
+    which no sample shows; or large whole numbers, whose sums an int does not hold; or zeros around numbers
+    that cancel, so that short sums are zero.
     """
     return Content(shape, _real, ends=(-np.inf, np.inf), move=_exchange)
 
@@ -214,7 +220,7 @@ def integers(low: int, high: int, *shape: int) -> Content:
     """Integers from ``low`` to ``high``; also only these two, zeros, or all equal.
 
     In grids also such that the largest and the smallest are a power of two apart, mostly one of whole bytes,
-    or such that those are equal which are in ``real``.
+    or such that those are equal which are in ``real``; or all but one are close to each other.
     """
 
     def spanning(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
@@ -227,11 +233,18 @@ def integers(low: int, high: int, *shape: int) -> Content:
         numbers.flat[ends] = [least + span, least][: ends.size]
         return numbers
 
+    def spike(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        least = int(random.integers(low, max(low, high - 255), endpoint=True))
+        numbers = random.integers(least, min(high, least + 255), shape, endpoint=True)
+        numbers.flat[random.integers(numbers.size)] = random.integers(low, high, endpoint=True)
+        return numbers
+
     def draws(dtype: str) -> Mapping[str, Draw]:
         usual = _independent(dtype, lambda random, shape: random.integers(low, high, shape, endpoint=True))
         return {
             NORMAL: usual,
             **_partly_alike(usual),
+            SPIKE: spike,
             EXTREME: lambda random, shape: random.choice(np.array([low, high]), shape),
             EQUAL: lambda random, shape: np.full(shape, random.integers(low, high, endpoint=True)),
             SPANNING: spanning,
@@ -244,14 +257,24 @@ def integers(low: int, high: int, *shape: int) -> Content:
 def indices(below: int, *shape: int) -> Content:
     """Integers from 0 to ``below`` - 1; also one index for all, on which every thread meets.
 
-    In grids also such that those are equal which are in ``real``.
+    In grids also such that those are equal which are in ``real``, or consecutive but for a few neighbours,
+    which have changed places.
     """
+
+    def consecutive(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = (random.integers(below) + np.arange(math.prod(shape))) % below
+        places = max(1, numbers.size - 1)
+        swapped = random.choice(places, min(places, max(_FEW, numbers.size // 64)), replace=False)
+        for place in swapped:
+            numbers[place : place + 2] = numbers[place : place + 2][::-1]
+        return numbers.reshape(shape)
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         usual = _independent(dtype, lambda random, shape: random.integers(below, size=shape))
         return {
             NORMAL: usual,
             **_partly_alike(usual),
+            CONSECUTIVE: consecutive,
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 
@@ -427,10 +450,31 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         numbers: Numbers = normal(random, shape) * 10.0 ** decades[..., runs]
         return numbers
 
+    def spike(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        usual, other = random.choice(_DYADIC, 2, replace=False)
+        numbers = np.full(shape, usual)
+        columns = random.integers(shape[-1], size=(*shape[:-1], 1))
+        np.put_along_axis(numbers, columns, other, axis=-1)
+        return numbers
+
+    def whole(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        most = _WHOLE if scale.huge >= _LARGE else int(scale.huge)
+        return random.integers(most, size=shape, endpoint=True).astype(np.float64)
+
+    def cancelling(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = np.zeros(math.prod(shape))
+        pairs = numbers[: numbers.size // 4 * 4].reshape(-1, 4)
+        pairs[:, 1] = random.choice(_DYADIC, pairs.shape[0])
+        pairs[:, 2] = -pairs[:, 1]
+        return numbers.reshape(shape)
+
     return {
         NORMAL: normal,
         **_partly_alike(normal),
         LAST: largest_last,
+        SPIKE: spike,
+        WHOLE: whole,
+        CANCELLING: cancelling,
         SCALED: scaled,
         OFFSET: lambda random, shape: normal(random, shape) + 100,
         HUGE: with_one_huge,

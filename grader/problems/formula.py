@@ -58,7 +58,18 @@ import torch
 
 from grader.problems import bounds, independence
 from grader.problems.aten import Results
-from grader.problems.contents import EQUAL, HUGE, IN_GRIDS, LAST, NORMAL, SCALED, ZEROS, Content, Number
+from grader.problems.contents import (
+    EQUAL,
+    HUGE,
+    IN_GRIDS,
+    LAST,
+    NORMAL,
+    SCALED,
+    WHOLE,
+    ZEROS,
+    Content,
+    Number,
+)
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES, VECTORS
 from grader.problems.explained import FormulaError, explained
@@ -171,7 +182,7 @@ def problem(
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
-        without: distributions to leave out. With ``HUGE``, ``SCALED`` is left out as well.
+        without: distributions to leave out. With ``HUGE``, ``SCALED`` and ``WHOLE`` are, too.
         most: elements of all arrays of a derived case; fewer where the formula itself makes far larger ones.
         budget: elements of all arrays of the cases in which sizes are large together; without it the usual
             ones, and not more than ``most``.
@@ -522,7 +533,7 @@ class _Parts:
             content = self.contents_of(self.least).get(array.name)
             if isinstance(content, Content):
                 names |= dict.fromkeys(content.draws(array.dtype))
-        without = {*self.without, *([SCALED] if HUGE in self.without else [])}
+        without = {*self.without, *([SCALED, WHOLE] if HUGE in self.without else [])}
         return tuple(name for name in names if name not in without)
 
     def elements(self, sizes: Sizes) -> int:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from grader.problems.contents import (
+    CANCELLING,
+    CONSECUTIVE,
     EQUAL,
     FIRST_ALIKE,
     IN_GRIDS,
@@ -20,7 +22,9 @@ from grader.problems.contents import (
     SIGNED,
     SOME_LONG,
     SPANNING,
+    SPIKE,
     SUBNORMAL,
+    WHOLE,
     Content,
     Number,
     ascending,
@@ -110,7 +114,7 @@ def test_segments_that_are_long_are_of_any_number_and_hold_all() -> None:
 def test_a_grid_alone_has_these_contents() -> None:
     cases = DOUBLED.cases(3)
     assert not IN_GRIDS & {case.distribution for case in cases if case.group != MAGNITUDES}
-    assert IN_GRIDS - {SOME_LONG, MOSTLY_EVEN, SPANNING} <= {
+    assert IN_GRIDS - {SOME_LONG, MOSTLY_EVEN, SPANNING, CONSECUTIVE} <= {
         case.distribution for case in cases if case.group == MAGNITUDES
     }
 
@@ -234,6 +238,36 @@ def test_integers_hold_a_whole_number_between_their_ends(mark: float, *, holds: 
     assert content.can_hold(mark, "int32", EQUAL) is holds
     numbers = content.marked(np.zeros(3, np.int32), mark, "int32", EQUAL)
     assert (numbers == (mark if holds else 0)).all()
+
+
+def test_one_number_of_each_row_is_unlike_all_others() -> None:
+    for row in drawn(real(5, 400), SPIKE):
+        assert sorted(np.unique(row, return_counts=True)[1].tolist()) == [1, 399]
+    numbers = drawn(integers(-(1 << 30), 1 << 30, 500), SPIKE, "int32")
+    close = np.abs(numbers - np.median(numbers)) < 256
+    assert np.count_nonzero(~close) == 1
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float32", 2.0**31), ("float16", 20_000)])
+def test_a_thousand_whole_numbers_are_more_than_an_int_holds(dtype: str, least: float) -> None:
+    numbers = drawn(real(1100), WHOLE, dtype)
+    assert (numbers == np.round(numbers)).all()
+    assert numbers.sum() > least
+
+
+def test_numbers_that_cancel_have_zeros_around_them() -> None:
+    numbers = drawn(real(3, 41), CANCELLING).reshape(-1)
+    assert np.count_nonzero(numbers) == 2 * (numbers.size // 4)
+    assert not np.add.reduceat(numbers, np.arange(0, numbers.size, 4)).any()
+    assert not numbers[::4].any()
+
+
+@pytest.mark.parametrize("count", [1, 2, 500])
+def test_indices_are_consecutive_but_for_neighbours_that_have_changed_places(count: int) -> None:
+    numbers = drawn(indices(1000, count), CONSECUTIVE, "int32")
+    steps = np.diff(numbers) % 1000
+    assert count < 3 or 1 <= np.count_nonzero(steps != 1) <= 3 * (count // 64)
+    assert len(np.unique(numbers)) == count
 
 
 def moved(asked: KernelProblem, n: int) -> tuple[np.ndarray, np.ndarray]:

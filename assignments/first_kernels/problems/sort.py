@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,13 +39,14 @@ def some_keys(n: int) -> Content:
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
-            **integers(-(2**31), 2**31 - 1, n).draws(dtype),
+            **any_keys.draws(dtype),
             FEW: lambda random, shape: random.integers(-3, 4, shape),
             NARROW: narrow,
             PIECES: in_pieces,
         }
 
-    return Content((n,), draws)
+    any_keys = integers(-(2**31), 2**31 - 1, n)
+    return replace(any_keys, draws=draws)
 
 
 def sort(keys: Tensor) -> Tensor:
