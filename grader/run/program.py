@@ -142,19 +142,20 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     conduct.begin(f"{entry.id}: compiling {', '.join(problem.sources)}")
     build = _built(conduct, problem, contents, matched)
     result = build_result(build)
+    ignored = _overridden(problem, contents, material.submission.files.keys())
+    notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
     if build.artefact is None:
         if refused is not None:
             raise NotJudgedError(_refusal(refused, problem), result)
         why = unbuilt(build, problem.uses)
         verdict = Verdict.FAIL if why.decides else Verdict.NOT_MEASURED
-        raise NotJudgedError(why.message, result.model_copy(update={"remedy": why.remedy}), verdict)
+        remedied = result.model_copy(update={"remedy": why.remedy or "".join(f"{note}." for note in notes)})
+        raise NotJudgedError("; ".join((why.message, *notes)), remedied, verdict)
     libraries, toolchain = _replacements(material, problem), material.machine.toolchain
     allowed = (*material.assignment.rules.allowed_imports, *_libraries(problem.flags))
     allowed = (*allowed, *(re.escape(library.name) for library in libraries))
     if reasons := violations(build.artefact, contents, allowed, program=True):
         raise forbidden_use(problem.file, reasons, result, mistaken=False)
-    ignored = _overridden(problem, contents, material.submission.files.keys())
-    notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
     return PreparedProgram(problem, entry, build.artefact, libraries, toolchain, notes, result)
 
 
@@ -283,10 +284,11 @@ def _built_reference(conduct: Conduct, problem: ProgramProblem) -> Build:
 def _overridden(problem: ProgramProblem, contents: Mapping[str, bytes], wanted: Collection[str]) -> list[str]:
     """The student's files that the assignment's take the place of; those ``wanted`` of other problems may."""
     others = {name for name in wanted if name not in problem.sources}
+    own = {posixpath.basename(name): text for name, text in contents.items() if name not in problem.sources}
     return [
         name
         for name, text in problem.given.items()
-        if contents.get(name, text) != text and posixpath.basename(name) not in others
+        if own.get(base := posixpath.basename(name), text) != text and base not in others
     ]
 
 

@@ -27,6 +27,7 @@ from grader.languages.language import Build
 from grader.problems.program import STDOUT, ProgramProblem, Run, program
 from grader.records.record import BuildResult, CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
+from grader.reports.fix_first import fix_first
 from grader.run import grading
 from grader.run import program as run_program
 from grader.run.options import GradingOptions
@@ -606,6 +607,13 @@ int answer() {
     result = graded(folder, submission(tmp_path / "ann", answer_cu=mine, course_h="#error never read\n"))
     assert result.verdict is Verdict.PASS
     assert result.notes == ["course.h: the assignment's was taken, not yours"]
+    missing = mine.replace("= 42", "= ANSWER")
+    result = graded(folder, submission(tmp_path / "ben", answer_cu=missing, course_h="#define ANSWER 42\n"))
+    assert result.verdict is Verdict.FAIL
+    assert result.message.endswith("; course.h: the assignment's was taken, not yours")
+    first = fix_first(result)
+    assert first is not None
+    assert first.do == "course.h: the assignment's was taken, not yours."
 
 
 def test_a_program_is_graded_without_pytorch_which_takes_a_second_to_load() -> None:
