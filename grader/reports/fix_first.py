@@ -51,6 +51,7 @@ _AS_BEFORE = "the output still holds what was there before"
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
 _BARRIER = re.compile(r"^(?!\s*//).*(?:__syncthreads\(|tl\.debug_barrier\()")
+_TELLS = re.compile(r"\berror\b|undefined reference|multiple definition|No rule to make target")
 _STANDARD = re.compile(r"-std=c\+\+(?P<year>\d+)")
 NOTHING_WRITTEN = "nothing_written"  # a kind of diagnosis
 _MOST_AT_ONCE = 16  # elements of a thread; a block has more threads
@@ -221,7 +222,8 @@ def _build(build: BuildResult, message: str) -> Fix:
     if not reason and LATER_CPP.search(build.log) and (standard := _STANDARD.search(build.command)):
         reason = f"This is C++20; C++{standard['year']} is what is compiled. Write it without that."
     if not errors:
-        words = f"The compiler says: {line(build.log)[:200]}"
+        telling = next(filter(_TELLS.search, build.log.splitlines()), build.log)
+        words = line(build.remedy) or f"The compiler says: {line(telling)[:200]}"
         stopped = build.ending is Ending.LIMIT
         return Fix(line(message) or "It does not compile", words, ended=stopped)
     first, file = errors[0], line(errors[0]["file"]).rpartition("/")[2]

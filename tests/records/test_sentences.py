@@ -80,7 +80,9 @@ def test_what_is_wrong_follows_from_the_access() -> None:
     assert advice(outside)[0] == "A thread writes outside of every array"
     update = replace(outside, places=(replace(PAST.places[0], does="updates"),))
     assert advice(update)[0] == "A thread reads or writes outside of every array"
-    assert advice(RACE, "between line 3 and line 5")[1].startswith("Put a tl.debug_barrier() between line 3")
+    remedy = advice(RACE, "between line 3 and line 5")[1]
+    assert remedy.startswith("Where several elements of a tile meet at the same place, use tl.atomic_add.")
+    assert "put a tl.debug_barrier() between line 3 and line 5" in remedy
 
 
 def test_the_calls_around_one_place_are_told_behind_the_rest() -> None:

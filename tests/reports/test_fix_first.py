@@ -311,6 +311,17 @@ def test_an_error_of_the_compiler_may_come_from_a_line_before(error: str, advice
     assert fixes(result(broken))[0].do.startswith(advice)
 
 
+def test_of_a_program_that_is_not_linked_the_line_of_the_linker_that_says_why_is_shown() -> None:
+    telling = "main.cpp:7: undefined reference to `scan()'"
+    log = f"nvcc -O3 -o scan main.o scan.o\nld: main.o: in function `main':\n{telling}\n"
+    first = fixes(
+        result(samples.unbuilt(log=log, message="scan.cu was not linked, as nothing defines scan()"))
+    )[0]
+    assert first.do == f"The compiler says: {telling}"
+    build = samples.unbuilt(log=log)["build"] | {"remedy": "Write it."}
+    assert fixes(result(samples.unbuilt(build=build, message="not linked")))[0].do == "Write it."
+
+
 def test_what_only_follows_is_not_said() -> None:
     assert [fix.kind for fix in fixes(found("unchecked_error", "invalid_launch"))] == ["invalid_launch"]
     assert fixes(found("unchecked_error"))[-1].kind == "unchecked_error"
