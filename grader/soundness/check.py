@@ -310,8 +310,8 @@ def template(examination: Examination) -> Iterator[Row]:
 def _nothing_earned(name: str, record: Record) -> Iterator[Row]:
     for result in record.problems:
         title, reason = f"{name}: {result.id}", _reason(result)
-        if result.build is not None and not result.build.ok:
-            yield Row(title, False, f"does not compile: {_first_line(result.build.log)}")
+        if _unbuilt(result):
+            yield Row(title, False, _compiler(result))
         elif result.points.earned > 0:
             groups = [group.name for group in result.correctness.groups if group.earned > 0]
             yield Row(title, False, f"earns {result.points.earned:g} points, of: {', '.join(groups)}")
@@ -711,6 +711,8 @@ def _most_used(result: ProblemResult) -> tuple[float, str]:
 
 def _reason(result: ProblemResult) -> str:
     """Why a problem lost points, in one line."""
+    if _unbuilt(result):
+        return _compiler(result)
     if text := result.message or result.correctness.summary:
         return text
     for case in result.correctness.cases:
@@ -720,6 +722,16 @@ def _reason(result: ProblemResult) -> str:
             return f"{case.name}: {text}{remedy}"
     messages = [finding.message for tool in result.checks for finding in tool.findings if not finding.waived]
     return next(iter([*messages, *result.trust.reasons]), "")
+
+
+def _unbuilt(result: ProblemResult) -> bool:
+    return result.build is not None and not result.build.ok
+
+
+def _compiler(result: ProblemResult) -> str:
+    """What the compiler says first of a file that it refuses."""
+    assert result.build is not None
+    return f"does not compile: {_first_line(result.build.log)}"
 
 
 def _first_line(log: str) -> str:
