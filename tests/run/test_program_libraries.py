@@ -236,7 +236,7 @@ def test_grader_simulate_gives_a_program_the_libraries_that_it_includes(tmp_path
         AXPY.replace("#include <cublas_v2.h>", '#include "blas.h"').replace("handle, 4", "handle, 5")
     )
     command = [sys.executable, "-m", "grader", "simulate", str(tmp_path / "calls.cu")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ended.stdout.splitlines()[0] == "8"
     assert ended.returncode == EXIT_FINDINGS
     assert "cublas.cu" in ended.stderr

@@ -17,6 +17,7 @@ constexpr std::uint64_t spin_cost = 1024;    // what a volatile load takes of a 
 constexpr std::uint64_t nap = 1 << 14;       // what nanosleep takes of it, and a wait for an mbarrier
 constexpr std::uint32_t max_depth = 2048;    // calls inside each other
 constexpr std::uint32_t most_interruptions = 12;    // of a block, behind atomics with results and behind all else
+constexpr std::uint32_t few_interruptions = 4;     // likewise, where blocks run beside each other anyway
 constexpr std::uint8_t most_interruptions_at = 3;  // at one place of its code
 constexpr int most_steps_back = 4;                 // of a warp
 constexpr std::uint32_t most_passings = 4;         // of a block
@@ -312,7 +313,8 @@ class Runner {
     const std::uint64_t place = block.number << 32 | block.offers++;
     auto& of_kind = block.interruptions[i.draws];
     auto& here = block.interrupted_at[i.site % block.interrupted_at.size()];
-    if (of_kind >= most_interruptions || here >= most_interruptions_at) return false;
+    const auto most = launch_.options.threads > 1 ? few_interruptions : most_interruptions;
+    if (of_kind >= most || here >= most_interruptions_at) return false;
     if (place * 0x9e3779b97f4a7c15u >> 63) return false;
     ++of_kind;
     ++here;
