@@ -77,7 +77,7 @@ def test_a_report_begins_with_the_variable_and_its_line(tmp_path: Path) -> None:
     line = text[: text.index(SET)].count("\n") + 1
     assert fix.lines == (
         "The variable sum is added to before anything has set it: it begins with any number",
-        f"{SPMV}:{line}",
+        f"{SPMV}:{line}: float sum;",
         "Set it where it is declared.",
     )
     assert "expected" in fix.detail

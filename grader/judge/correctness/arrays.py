@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grader.judge.correctness.calls import by_field, case_call
 from grader.judge.correctness.checkers import CheckerError, described, refused, unwritten
 from grader.judge.correctness.comparison import changed_elements, compare
-from grader.judge.correctness.diagnosis import NOTHING_LAUNCHED, NOTHING_WRITTEN, diagnose
+from grader.judge.correctness.diagnosis import NOTHING_LAUNCHED, NOTHING_WRITTEN, OF_PREVIOUS_CALL, diagnose
 from grader.judge.correctness.exchange import ended, failed
 from grader.judge.correctness.last_stores import watched_again
 from grader.judge.correctness.launches import Launches
@@ -104,7 +104,8 @@ def _called(
     if launches is not None and answer.served and result.verdict is Verdict.PASS and launches.elsewhere:
         update = {"verdict": Verdict.FAIL, "message": "; ".join(launches.elsewhere)}
         result = result.model_copy(update=update)
-    if answer.kernels == 0 and result.diagnoses and result.diagnoses != [NOTHING_WRITTEN]:
+    known = {diagnosis.kind for diagnosis in result.diagnoses} & {NOTHING_WRITTEN.kind, OF_PREVIOUS_CALL}
+    if answer.kernels == 0 and result.diagnoses and not known:
         result = result.model_copy(update={"diagnoses": [NOTHING_LAUNCHED]})
     if second and not second[0].goes_on:
         answer = replace(answer, status=second[0].status)

@@ -37,6 +37,7 @@ from grader.judge.correctness.diagnosis.shares import behind_the_first_warp, inc
 from grader.judge.correctness.diagnosis.written import (
     NOTHING_LAUNCHED,
     NOTHING_WRITTEN,
+    OF_PREVIOUS_CALL,
     ROW_ENDS,
     UNCHANGED,
     all_nan,
@@ -63,7 +64,16 @@ if TYPE_CHECKING:
     Outputs = Mapping[str, NDArray[np.generic]]
     Rules = tuple[Callable[[Evidence], Diagnosis | None], ...]
 
-__all__ = ["CANCELS", "CHANGING", "NOTHING_LAUNCHED", "NOTHING_WRITTEN", "ROW_ENDS", "UNCHANGED", "diagnose"]
+__all__ = [
+    "CANCELS",
+    "CHANGING",
+    "NOTHING_LAUNCHED",
+    "NOTHING_WRITTEN",
+    "OF_PREVIOUS_CALL",
+    "ROW_ENDS",
+    "UNCHANGED",
+    "diagnose",
+]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
 CHANGING = as_question(

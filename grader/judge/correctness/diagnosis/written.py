@@ -35,6 +35,8 @@ NOTHING_LAUNCHED = Diagnosis(
     unwritten=True,
 )
 """Where something else has filled the outputs."""
+OF_PREVIOUS_CALL = "result_of_previous_call"
+"""The kind of a diagnosis: of outputs that are those of the call before."""
 ROW_ENDS = "row_ends_unwritten"
 """The kind of a diagnosis: of rows whose first elements were written."""
 FEWEST_WRAPPED = 1 << 10  # rows: no number of a row has fewer bits
@@ -60,7 +62,7 @@ def result_of_previous_call(evidence: Evidence) -> Diagnosis | None:
     if (evidence.raw == evidence.raw.flat[0]).all():  # as each call may make anew
         return None
     question = "is something kept between calls (static, cached pointer)?"
-    return as_question("result_of_previous_call", "this is the result of the call before", question)
+    return as_question(OF_PREVIOUS_CALL, "this is the result of the call before", question)
 
 
 def same_number(evidence: Evidence) -> Diagnosis | None:
