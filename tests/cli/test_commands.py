@@ -255,7 +255,8 @@ def test_the_launcher_of_another_problem_is_no_misspelling(tmp_path: Path) -> No
     )
     done = run("grade", tmp_path, "--problem", "softmax_forward")
     assert done.returncode == 1
-    assert "Found launch_softmax: rename it to launch_attn_softmax." in " ".join(done.stdout.split())
+    hint = "Found launch_softmax (softmax_kernel.cu:1): rename it to launch_attn_softmax."
+    assert hint in " ".join(done.stdout.split())
 
 
 def test_a_compile_error_shows_file_line_and_the_words_of_the_compiler(tmp_path: Path) -> None:
