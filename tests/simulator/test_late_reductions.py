@@ -94,6 +94,15 @@ extern "C" __global__ void counted_by_the_result(int* words, int* out) {
   const unsigned count = atomicAdd(&words[1], before < 0 ? 2 : 1);
   if (count == gridDim.x - 1) *out = atomicExch(&words[0], 0);
 }
+// The second one is behind a guard that is false: the first one takes place all the same.
+extern "C" __global__ void guarded(int* words, int* out) {
+  int before;
+  asm volatile(
+      "{ .reg .pred p; .reg .b32 r; setp.eq.s32 p, %1, 99999; atom.global.add.u32 %0, [%2], %1;"
+      " @p atom.global.add.u32 r, [%3], 1; }"
+      : "=r"(before) : "r"(blockIdx.x + 1), "l"(out), "l"(words) : "memory");
+  if (before == 123456) words[7] = before;
+}
 extern "C" __global__ void one_place_twice(int* words, int* out) {
   const int first = atomicAdd(&words[0], 1), second = atomicAdd(&words[threadIdx.x], 1);
   atomicAdd(out, first < second ? blockIdx.x + 1 : 100);
@@ -190,6 +199,7 @@ RIGHT = {
     "waits": 1,
     "counted_behind_a_fence": 1,
     "counted_by_the_result": 1,
+    "guarded": 1,
     "one_place_twice": 1,
 }
 

@@ -152,6 +152,8 @@ class Runner {
           ++pc;
           break;
         case Flow::memory:
+          if (passed && !m) [[unlikely]]  // its guard is false
+            passed->run(w_, *std::exchange(passed, nullptr), passed_mask);
           if (m) {
             if (i.may_be_passed && lets_pass()) [[unlikely]] {
               passed = &i;
