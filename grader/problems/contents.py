@@ -33,10 +33,9 @@ LAST = "largest number last"
 FIRST_ALIKE, SECOND_ALIKE = "alike at first", "every second one alike"
 MOSTLY_EVEN = "segments mostly of one length"
 SPIKE, WHOLE, CANCELLING = "alike but one", "large whole numbers", "numbers that cancel"
-CONSECUTIVE = "consecutive but for a few"
 IN_GRIDS = frozenset(
     {SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST}
-    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING, CONSECUTIVE}
+    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING}
 )
 """Distributions of which only the cases of a grid make use."""
 
@@ -257,24 +256,14 @@ def integers(low: int, high: int, *shape: int) -> Content:
 def indices(below: int, *shape: int) -> Content:
     """Integers from 0 to ``below`` - 1; also one index for all, on which every thread meets.
 
-    In grids also such that those are equal which are in ``real``, or consecutive but for a few neighbours,
-    which have changed places.
+    In grids also such that those are equal which are in ``real``.
     """
-
-    def consecutive(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
-        numbers = (random.integers(below) + np.arange(math.prod(shape))) % below
-        places = max(1, numbers.size - 1)
-        swapped = random.choice(places, min(places, max(_FEW, numbers.size // 64)), replace=False)
-        for place in swapped:
-            numbers[place : place + 2] = numbers[place : place + 2][::-1]
-        return numbers.reshape(shape)
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         usual = _independent(dtype, lambda random, shape: random.integers(below, size=shape))
         return {
             NORMAL: usual,
             **_partly_alike(usual),
-            CONSECUTIVE: consecutive,
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 

@@ -10,7 +10,6 @@ import pytest
 
 from grader.problems.contents import (
     CANCELLING,
-    CONSECUTIVE,
     EQUAL,
     FIRST_ALIKE,
     IN_GRIDS,
@@ -114,7 +113,7 @@ def test_segments_that_are_long_are_of_any_number_and_hold_all() -> None:
 def test_a_grid_alone_has_these_contents() -> None:
     cases = DOUBLED.cases(3)
     assert not IN_GRIDS & {case.distribution for case in cases if case.group != MAGNITUDES}
-    assert IN_GRIDS - {SOME_LONG, MOSTLY_EVEN, SPANNING, CONSECUTIVE} <= {
+    assert IN_GRIDS - {SOME_LONG, MOSTLY_EVEN, SPANNING} <= {
         case.distribution for case in cases if case.group == MAGNITUDES
     }
 
@@ -260,14 +259,6 @@ def test_numbers_that_cancel_have_zeros_around_them() -> None:
     assert np.count_nonzero(numbers) == 2 * (numbers.size // 4)
     assert not np.add.reduceat(numbers, np.arange(0, numbers.size, 4)).any()
     assert not numbers[::4].any()
-
-
-@pytest.mark.parametrize("count", [1, 2, 500])
-def test_indices_are_consecutive_but_for_neighbours_that_have_changed_places(count: int) -> None:
-    numbers = drawn(indices(1000, count), CONSECUTIVE, "int32")
-    steps = np.diff(numbers) % 1000
-    assert count < 3 or 1 <= np.count_nonzero(steps != 1) <= 3 * (count // 64)
-    assert len(np.unique(numbers)) == count
 
 
 def moved(asked: KernelProblem, n: int) -> tuple[np.ndarray, np.ndarray]:
