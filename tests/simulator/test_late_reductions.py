@@ -103,6 +103,11 @@ extern "C" __global__ void guarded(int* words, int* out) {
       : "=r"(before) : "r"(blockIdx.x + 1), "l"(out), "l"(words) : "memory");
   if (before == 123456) words[7] = before;
 }
+// Each may pass the one ahead of it, and all take place.
+extern "C" __global__ void three_in_a_row(int* words, int* out) {
+  const int first = atomicAdd(out, blockIdx.x), second = atomicAdd(&words[1], 1), third = atomicAdd(&words[2], 1);
+  atomicAdd(out, first < 0 || second < 0 || third < 0 ? 100 : 1);
+}
 extern "C" __global__ void one_place_twice(int* words, int* out) {
   const int first = atomicAdd(&words[0], 1), second = atomicAdd(&words[threadIdx.x], 1);
   atomicAdd(out, first < second ? blockIdx.x + 1 : 100);
@@ -200,6 +205,7 @@ RIGHT = {
     "counted_behind_a_fence": 1,
     "counted_by_the_result": 1,
     "guarded": 1,
+    "three_in_a_row": 1,
     "one_place_twice": 1,
 }
 

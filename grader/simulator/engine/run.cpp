@@ -155,7 +155,7 @@ class Runner {
           if (passed && !m) [[unlikely]]  // its guard is false
             passed->run(w_, *std::exchange(passed, nullptr), passed_mask);
           if (m) {
-            if (i.may_be_passed && lets_pass()) [[unlikely]] {
+            if (i.may_be_passed && !passed && lets_pass()) [[unlikely]] {
               passed = &i;
               passed_mask = m;
               ++pc;
