@@ -604,11 +604,12 @@ class _Parts:
     def marked(self, group: str, sizes: Sizes, mark: float, seed: int) -> tuple[Case, ...]:
         """Cases of these sizes in which the arrays are ``mark`` alone, or begin with it before zeros."""
         cases = []
+        contents = self.of_arrays(self.contents_of(sizes))
         for distribution, form in ((EQUAL, "{}, {:g} alone"), (ZEROS, "{}, {:g} first")):
             case = self.case(group, sizes, distribution, seed)
             if distribution in self.distributions and any(
                 content.can_hold(mark, array.dtype, distribution)
-                for array, content in self.distributed(case).items()
+                for array, content in _distributed(contents, distribution).items()
             ):
                 cases.append(replace(case, mark=mark, name=form.format(case.name, mark)))
         return tuple(cases)
@@ -744,12 +745,8 @@ class _Parts:
     def inputs(self, case: Case) -> Inputs:
         """The arrays of a case, its sizes and its other scalars."""
         random, arguments = generator(case.seed), self.contents_of(case.sizes)
-        contents = {
-            array: content
-            for array in self.arrays
-            if isinstance(content := arguments.get(array.name), Content)
-        }
-        distributed = self.distributed(case)
+        contents = self.of_arrays(arguments)
+        distributed = _distributed(contents, case.distribution)
         linked, numbers = self.drawn_together(random, arguments, case)
         arrays = {
             array.name: linked[array.name].astype(DTYPES[array.dtype].storage)
@@ -773,17 +770,13 @@ class _Parts:
         written = [array.name for array in self.outputs if array.role is Role.OUTPUT]
         return Inputs(arrays, {name: shapes[name] for name in written if name in shapes}, scalars)
 
-    def distributed(self, case: Case) -> dict[ArrayParameter, Content]:
-        """The arrays that have the distribution of a case: those of the most dimensions that know it."""
-        arguments = self.contents_of(case.sizes)
-        knowing = {
+    def of_arrays(self, arguments: Mapping[str, Content | Number | float]) -> dict[ArrayParameter, Content]:
+        """The contents of the arrays that have one, of the arguments for some sizes."""
+        return {
             array: content
             for array in self.arrays
             if isinstance(content := arguments.get(array.name), Content)
-            and case.distribution in content.draws(array.dtype)
         }
-        most = max((len(content.shape) for content in knowing.values()), default=0)
-        return {array: content for array, content in knowing.items() if len(content.shape) == most}
 
     def drawn_together(
         self,
@@ -1002,6 +995,17 @@ class _Parts:
                 return tuple(self.called(formula, {**scalars, **arrays}).values())
 
         return run
+
+
+def _distributed(
+    contents: Mapping[ArrayParameter, Content], distribution: str
+) -> dict[ArrayParameter, Content]:
+    """The arrays that have the distribution of a case: those of the most dimensions that know it."""
+    knowing = {
+        array: content for array, content in contents.items() if distribution in content.draws(array.dtype)
+    }
+    most = max((len(content.shape) for content in knowing.values()), default=0)
+    return {array: content for array, content in knowing.items() if len(content.shape) == most}
 
 
 def _of_type(ctype: str, number: float) -> int | bool | float:

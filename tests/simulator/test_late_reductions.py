@@ -105,7 +105,8 @@ extern "C" __global__ void guarded(int* words, int* out) {
 }
 // Each may pass the one ahead of it, and all take place.
 extern "C" __global__ void three_in_a_row(int* words, int* out) {
-  const int first = atomicAdd(out, blockIdx.x), second = atomicAdd(&words[1], 1), third = atomicAdd(&words[2], 1);
+  const int first = atomicAdd(out, blockIdx.x), second = atomicAdd(&words[1], 1);
+  const int third = atomicAdd(&words[2], 1);
   atomicAdd(out, first < 0 || second < 0 || third < 0 ? 100 : 1);
 }
 extern "C" __global__ void one_place_twice(int* words, int* out) {

@@ -16,6 +16,7 @@ _MARK = re.compile(
     r"|(?P<number>(?:\d[\d']*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[fF]?)(?![\w.])"
 )
 _NEGATIVE = re.compile(r"(?:[^\w\s)\]]|\breturn|^)\s*-\s*$")
+_NEAR = 64  # characters ahead of a number, among which its sign stands
 _MOST = 1 << 40
 _USUAL = frozenset({0.0, 1.0, 0.5, 2.0})  # what arithmetic needs
 
@@ -52,7 +53,7 @@ def marks(source: str, comment: str = "//") -> frozenset[float]:
             continue
         digits = match["number"].replace("'", "")
         number = float(digits)
-        if _NEGATIVE.search(text[: match.start()]):
+        if _NEGATIVE.search(text, max(0, match.start() - _NEAR), match.start()):
             numbers.add(-number)
         elif number not in _USUAL and not digits.isdigit():
             numbers.add(number)
