@@ -82,6 +82,7 @@ class Picture:
 
     cells: tuple[Cell, ...]
     height: int
+    row: int = CELL  # height of a part
 
 
 @dataclass(frozen=True)
