@@ -197,13 +197,17 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         if request.regrade is not None:
             requests = regrade.pending(request.out, request.regrade, [entry.name for entry in chosen])
             chosen = tuple(entry for entry in chosen if entry.name in {one.submission for one in requests})
-        begun = datetime.now(UTC)
         records = Records(request.out.resolve(), request.assignment.title)
         seed = class_seed(request.out) if request.seed is None else request.seed
         wish = Wish(request.assignment, device, request.options.sandbox, request.options.memory, request.seed)
         stale = {entry.name for entry in chosen if not records.stands(entry, wish, files)}
-        since = request.since or (begun if requests else None)
-        old = {entry.name for entry in chosen if since and not records.made_since(entry, since)}
+        # All that is asked for, and with a time only what an earlier attempt at it has not graded yet.
+        again = chosen if requests or request.since else ()
+        old = {
+            entry.name
+            for entry in again
+            if request.since is None or not records.made_since(entry, request.since)
+        }
         todo = tuple(entry for entry in chosen if entry.name in stale | old)
         earlier = {entry.name: records[entry.name] for entry in chosen}
         before = {name: _score(record) for name, record in earlier.items() if record}
