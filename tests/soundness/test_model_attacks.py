@@ -59,6 +59,7 @@ def examination(folder: Path, passes: Callable[[str], bool]) -> Any:  # noqa: AN
             ),
             trust=SimpleNamespace(verdict=Verdict.UNTRUSTED if refused else Verdict.PASS, reasons=[]),
             message="",
+            build=None,
             checks=[],
         )
         return SimpleNamespace(problems=[result])
