@@ -14,6 +14,7 @@ operation is off by
     u (8 + 4 |y log x|) |result|        for x^y, as exp2(y log2(x)); 2 |y| u |result| for a small integer y
     u sqrt(n) max(|sum|, |terms|_2)     for a sum or a dot product of n terms, in whatever order,
     + sqrt(n) 2^-126                    as atomicAdd in global memory takes subnormal numbers for zero
+    sqrt(1 + e / (2 LUCK)^2) times that for a sum of which e neighbouring pairs of terms are equal
     2 u sqrt(n) |product|               for a product of n factors
 
 and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a half type rounds to it
@@ -22,6 +23,12 @@ and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a 
 Numbers that a formula computes in Python, of sizes, scalars and constants, are off in the same way
 (``scalars``), by one error for all elements that they go into. Where an operation takes a number that float32
 does not hold, as 0.1 or 1 / math.sqrt(n), that is off by 2 u of it.
+
+Additions of equal terms are rounded to the same side while the sum stays in an octave, so that m of them are
+off by up to u m |sum|. Terms with m_1, m_2, ... equal ones, in an order that does not matter, have
+e = sum(m_i^2) / n equal pairs of neighbours. The errors of each kind go either way, so that their root mean
+square is sqrt(sum(m_i^2)) = sqrt(n e). It is divided by the 2 LUCK that the spread is multiplied by below, as
+none is larger than that.
 
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
 ROW_SAMPLES = 6  # where the elements of a row are taken together
 SAMPLES = 12
 UNIT = bounds.PRECISIONS["float32"].unit
+EQUAL_WITHIN = 2.0**-14  # equal terms differ by less of themselves, by the errors of a sample
 FLUSHED = bounds.PRECISIONS["float32"].tiny / UNIT  # what an addition of atomicAdd may drop, in u
 
 RELATIVE = {
@@ -265,14 +273,30 @@ def _of_sum(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> T
     if not first.is_floating_point():
         return None
     terms = first.numel() // max(1, result.numel())
-    size: Tensor = math.sqrt(terms) * _largest(result, _length(args, kwargs, result))
-    return size
+    return _additions(terms, args, kwargs, result).mul_(_largest(result, _length(args, kwargs, result)))
 
 
 def _of_mean(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor | None:
     first: Tensor = args[0]
     terms = first.numel() // max(1, result.numel())
-    return math.sqrt(terms) / terms * _largest(result * terms, _length(args, kwargs, result))
+    largest = _largest(result * terms, _length(args, kwargs, result))
+    return _additions(terms, args, kwargs, result).mul_(largest).div_(terms)
+
+
+def _additions(terms: int, args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
+    """The root mean square of the errors of adding ``terms`` terms, in u of the largest partial sum."""
+    pairs = _equal_neighbours(args[0], _axes(args, kwargs)).reshape(result.shape)
+    return torch.sqrt(terms * (1.0 + pairs / (2 * bounds.LUCK) ** 2))
+
+
+def _equal_neighbours(terms: Tensor, axes: Sequence[int]) -> Tensor:
+    """How many terms equal the next one along the last of ``axes``, but for their own errors; 0 for zeros."""
+    last = max(axis % terms.dim() for axis in axes) if terms.dim() else 0
+    if not terms.dim() or terms.shape[last] < 2:
+        return torch.zeros_like(terms, dtype=torch.float64).sum(tuple(axes))
+    first, second = terms.narrow(last, 0, terms.shape[last] - 1), terms.narrow(last, 1, terms.shape[last] - 1)
+    equal = ((second - first).abs_() < EQUAL_WITHIN * first.abs()).double()
+    return equal.sum(tuple(axes))
 
 
 def _largest(total: Tensor, length: Tensor) -> Tensor:
@@ -282,9 +306,14 @@ def _largest(total: Tensor, length: Tensor) -> Tensor:
 
 def _length(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
     """The root of the sum of squares, of terms that a sum takes with these arguments."""
-    axes = args[1] if len(args) > 1 else kwargs.get("dim")
-    length: Tensor = torch.linalg.vector_norm(args[0].double(), dim=axes or None)
+    length: Tensor = torch.linalg.vector_norm(args[0].double(), dim=_axes(args, kwargs))
     return length.reshape(result.shape)
+
+
+def _axes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
+    """The axes that a sum with these arguments goes along."""
+    axes = args[1] if len(args) > 1 else kwargs.get("dim")
+    return tuple(axes or range(args[0].dim())) if not isinstance(axes, int) else (axes,)
 
 
 def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:

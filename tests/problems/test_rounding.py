@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,6 +18,9 @@ from grader.problems.contents import SUBNORMAL, real
 from grader.problems.formula import Range, problem
 from grader.problems.rounding import Rounding, expectations
 from grader.problems.scalars import ExactSizes, in_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 decoder = load_module(ASSIGNMENT.modules[0], "decoder")
 MARGIN = 0.75  # of the allowed error: what a right implementation may use
@@ -76,6 +79,20 @@ def test_the_bound_of_a_row_follows_its_size() -> None:
     allowed = expectations(lambda: {"out": rows * rows.sum()}, 1)["out"].candidates[0].allowed
     ratio = allowed[:, 0] / np.abs(rows.numpy()).max(axis=1)
     assert ratio.max() / ratio.min() < 5
+
+
+@pytest.mark.parametrize("operation", [torch.sum, torch.mean])
+def test_equal_terms_may_be_rounded_to_the_same_side(operation: Callable[..., torch.Tensor]) -> None:
+    terms = torch.full((4, 3001), 1.0009, dtype=torch.float64)
+    terms[:, 0] = 2.0**14
+    terms[1::2, 1:] += torch.rand(3000, dtype=torch.float64)  # rows without equal terms
+    result = expectations(lambda: {"out": operation(terms, -1, keepdim=True)}, 1)["out"].candidates[0]
+    total = np.float32(0)
+    for term in terms[0].numpy().astype(np.float32):
+        total += term
+    off = abs(float(total) / (3001 if operation is torch.mean else 1) - result.expected[0, 0])
+    assert off / result.allowed[0, 0] < MARGIN
+    assert off > 2 * result.allowed[1, 0]  # elsewhere the bound is no wider than it was
 
 
 def test_the_oracle_agrees_with_pytorch() -> None:
