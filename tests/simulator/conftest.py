@@ -9,7 +9,25 @@ from pathlib import Path
 import pytest
 from built_programs import LIBRARY, Compile
 
+from grader.records.findings import Finding
+from grader.records.sentences import sentence
+from grader.simulator.driver import Simulator
+
 PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture(autouse=True)
+def findings_become_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding that lacks a fact of its sentence fails the test that takes it."""
+    take = Simulator.take_findings
+
+    def taken(simulator: Simulator) -> tuple[Finding, ...]:
+        findings = take(simulator)
+        for finding in findings:
+            assert str(sentence(finding))
+        return findings
+
+    monkeypatch.setattr(Simulator, "take_findings", taken)
 
 
 @pytest.fixture(scope="session")

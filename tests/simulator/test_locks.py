@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from built_programs import EVERY_WAY, LIBRARY, Compile, call, marked_lines, races
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Simulator
 
 SOURCE = """
@@ -75,6 +76,13 @@ __global__ void counts_beside_a_swap(int* most, int* sum) {
   }
   sum[threadIdx.x % 10] += 1;
 }
+__global__ void total_in_lock(int* lock, int* sum) {
+  LEADER;
+  take(lock);
+  sum[0] = sum[0] + 1;  // total
+  __threadfence();
+  atomicExch(lock, 0);
+}
 __global__ void list(int* head, int* next) {
   const int n = 1 + blockIdx.x * blockDim.x + threadIdx.x;
   for (int turn = 0; turn < 3; ++turn) next[3 * n + turn] = atomicExch(head, 3 * n + turn);
@@ -112,8 +120,8 @@ template <class Kernel> int launched(Kernel kernel) {
 #define FUNCTION(kernel) extern "C" int run_##kernel() { return launched(kernel); }
 """
 RIGHT = ("both", "both_by_exchange", "lock_of_each_lane", "list", "stack", "last_block")
-LINES = {kernel: lines for kernel, lines in marked_lines(SOURCE).items() if kernel != "counts"}
-RACES = ("counts_in_locks", "counts_beside_a_swap")
+LINES = {kernel: lines for kernel, lines in marked_lines(SOURCE).items() if kernel not in {"counts", "total"}}
+RACES = ("counts_in_locks", "counts_beside_a_swap", "total_in_lock")
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +153,11 @@ def test_a_race_of_what_a_lock_without_fences_guards_names_the_lock(options: Opt
             simulator.load(library)
             assert call(simulator, library, f"run_{kernel}") == 0
             assert simulator.synchronize()
-            reasons[kernel] = {finding.kind: finding.reason for finding in simulator.take_findings()}
+            findings = simulator.take_findings()
+            reasons[kernel] = {finding.kind: finding.reason for finding in findings}
+            for finding in findings:
+                assert ("taken at line" in str(sentence(finding))) == (finding.reason == "unfenced_lock")
     assert set(reasons["counts_in_locks"]) == {"unfenced_lock", "race_global"}
     assert reasons["counts_in_locks"]["race_global"] == "unfenced_lock"
+    assert reasons["total_in_lock"]["race_global"] == "unfenced_lock"
     assert reasons["counts_beside_a_swap"]["race_global"] != "unfenced_lock"

@@ -377,12 +377,14 @@ template <unsigned word_shift> struct Checker {
     Facts facts{};
   };
   Lack missing(const Touch& other, unsigned lane) const {
-    if (!r.hands_over) return {};
-    using Event = GlobalRaces::Event;
-    const std::lock_guard lock(r.mutex);
     const auto line = [&](const char* name, std::uint32_t site) {
       return Fact{name, w.worker->launch.place(site).line};
     };
+    const SharedRaces& within = *w.block->races;
+    if (in_unfenced_lock(within, w.number)) return {"unfenced_lock", {line("lock", within.locks[w.number].site)}};
+    if (!r.hands_over) return {};
+    using Event = GlobalRaces::Event;
+    const std::lock_guard lock(r.mutex);
     if (covers(view_of(*w.block->races, w.number, lane).awaited[between_blocks], other)) {
       const auto& mine = r.events[me.block - 1];
       const auto fence =
@@ -422,8 +424,7 @@ template <unsigned word_shift> struct Checker {
     Place there = launch.at(other.site);
     there.block = Dim3{n % g.x, n / g.x % g.y, n / g.x / g.y};
     there.does = other_writes ? "writes" : "reads";
-    const bool locked = in_unfenced_lock(*w.block->races, w.number);
-    auto [reason, facts] = locked ? Lack{"unfenced_lock"} : missing(other, lane);
+    auto [reason, facts] = missing(other, lane);
     if (me.only_volatile && other.only_volatile) facts.emplace_back("volatile", 1);
     auto finding = launch.finding("race_global", reason, i.site, {accessing(w, i, a, lane), std::move(there)},
                                   both(target(w, a, lane), std::move(facts)));
