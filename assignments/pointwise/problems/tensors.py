@@ -82,33 +82,42 @@ def view(layout: str, shape: tuple[int, ...]) -> View:
     """An operand of this shape.
 
     Args:
-        layout: ``contiguous``, ``transposed`` (the last two dimensions), ``reversed`` (all), ``gaps`` (behind
-            each row), ``every second`` (element of a row), ``windows`` (each row begins with the second
-            element of the one before), ``offset N``, ``broadcast D ...`` (dimensions of stride 0), ``one
-            element`` (all of stride 0) or ``number``.
+        layout: ``contiguous``, ``windows`` (each row begins with the second element of the one before),
+            ``number``, or some of these, joined by " with ": ``transposed`` (the last two dimensions),
+            ``reversed`` (all), ``gaps`` (behind each row), ``every second`` (element of a row), ``odd rows``
+            (of which every second element is taken, the last one too), ``broadcast D ...`` (dimensions of
+            stride 0), ``cut D ...`` (dimensions of stride 0 in a larger array), ``one element`` (all of
+            stride 0), ``offset N``. A row lies in memory, so that it is a column of what is transposed.
         shape: of the output.
     """
-    word, *rest = layout.split()
-    if word == "windows":
+    if layout == "windows":
         return View(sum(shape) - len(shape) + 1, (1,) * len(shape), 0)
-    order, extents = list(range(len(shape))), list(shape)
-    repeated = {int(dimension) for dimension in rest} if word == "broadcast" else set()
-    if word in {"one", NUMBER}:
-        repeated = set(order)
-    elif word == "transposed":
+    order, words = list(range(len(shape))), dict(_word(part) for part in layout.split(" with "))
+    if "transposed" in words:
         order[-2:] = order[:-3:-1]
-    elif word == "reversed":
+    elif "reversed" in words:
         order.reverse()
-    elif word == "gaps":
-        extents[-1] += 3
-    length = 2 if word == "every" else 1
-    strides = [0] * len(shape)
+    skipped = {*words.get("broadcast", ()), *(order if {"one", NUMBER} & words.keys() else ())}
+    step, strides, length = 2 if "every" in words else 1, [0] * len(shape), 1
     for dimension in reversed(order):
-        if dimension not in repeated:
+        if dimension in skipped:
+            continue
+        if dimension == order[-1]:
+            strides[dimension] = step
+            length = step * shape[dimension] + 3 * ("gaps" in words) - ("odd" in words)
+        else:
             strides[dimension] = length
-            length *= extents[dimension]
-    offset = int(rest[0]) if word == "offset" else 0
+            length *= shape[dimension]
+    for dimension in words.get("cut", ()):
+        strides[dimension] = 0
+    offset = sum(words.get("offset", ()))
     return View(length + offset, tuple(strides), offset)
+
+
+def _word(part: str) -> tuple[str, tuple[int, ...]]:
+    """The first word of a part of a layout, and the numbers behind it."""
+    word, *rest = part.split()
+    return word, tuple(int(number) for number in rest if number.isdigit())
 
 
 def rows(dtype: str) -> list[Row]:
@@ -132,8 +141,34 @@ def rows(dtype: str) -> list[Row]:
     return [(dtype, dtype, *kind) for kind in kinds]
 
 
-def table(drawn: np.random.Generator) -> list[Row]:
-    """The cases of float32 by their theme, then those of the other types."""
+def alone(layout: str, position: int, count: int) -> str:
+    """Layouts of ``count`` operands, of which all but the one at ``position`` are contiguous."""
+    return " and ".join(layout if position == index else PLAIN for index in range(count))
+
+
+def drawn_layout(drawn: np.random.Generator, dimensions: int) -> str:
+    """A layout that is put together from words, one operand in three contiguous."""
+    if drawn.random() < 1 / 3:
+        return PLAIN
+    words = [str(drawn.choice(["transposed", "reversed", f"offset {drawn.integers(1, 9)}"]))]
+    words += [str(drawn.choice(["gaps", "every second", "every second with odd rows"]))]
+    words += [f"{drawn.choice(['cut', 'broadcast'])} {drawn.integers(0, dimensions)}"]
+    chosen = drawn.random(len(words)) < 0.6
+    return " with ".join(word for word, wanted in zip(words, chosen, strict=True) if wanted) or PLAIN
+
+
+def drawn_rows(drawn: np.random.Generator, dtype: str, group: str, count: int, cases: int) -> list[Row]:
+    """Small cases of two to five dimensions in which each of ``count`` operands has a drawn layout."""
+    made: list[Row] = []
+    for dimensions in drawn.integers(2, 6, cases).tolist():
+        shape = tuple(int(size) for size in drawn.integers(2, 40 if dimensions == 2 else 9, dimensions))
+        layouts = " and ".join(drawn_layout(drawn, dimensions) for _ in range(count))
+        made.append((group, dtype, shape, layouts, "usual"))
+    return made
+
+
+def table(drawn: np.random.Generator, count: int) -> list[Row]:
+    """The cases of float32 by their theme, then those of the other types; ``count`` operands."""
     five, odd = (3, 5, 4, 6, 8), tuple(int(size) for size in drawn.integers(2, 9, 5))
     kinds: list[tuple[str, tuple[int, ...], str, str]] = [
         *((CONTIGUOUS, (size,), BOTH, "usual") for size in (1, 3, 4, 5, 31, 1000, 1024, 4099)),
@@ -162,6 +197,16 @@ def table(drawn: np.random.Generator) -> list[Row]:
         *((STRIDES, shape, "gaps and contiguous", "usual") for shape in ((17, 29), (16, 32), (5, 6, 8))),
         *((STRIDES, shape, "contiguous and every second", "usual") for shape in ((300,), (16, 32))),
         (STRIDES, (30, 64), "windows and contiguous", "usual"),
+        *(
+            (
+                STRIDES,
+                tuple(int(size) for size in drawn.integers(5, 70, 2)),
+                alone(layout, operand, count),
+                "usual",
+            )
+            for layout in _ALONE
+            for operand in range(count)
+        ),
         *((SMALL, shape, BOTH, "usual") for shape in ((), (0,), (3, 0), (0, 5, 2), (1, 1, 1, 1, 1))),
         (SMALL, (1, 7, 1), "reversed and transposed", "usual"),
         (SMALL, (5, 1), "broadcast 0 and transposed", "usual"),
@@ -173,12 +218,22 @@ def table(drawn: np.random.Generator) -> list[Row]:
         (STREAMS, (60, 52), "transposed and contiguous", "usual"),
     ]
     themes = [(group, "float32", shape, layouts, content) for group, shape, layouts, content in kinds]
-    further = [row for dtype in TYPES[1:] for row in rows(dtype)]
-    return sorted([*themes, *further], key=lambda row: GROUPS.index(row[0]))
+    further = [
+        row
+        for dtype in TYPES[1:]
+        for row in [*rows(dtype), *drawn_rows(drawn, dtype, dtype, count, _DRAWN_OF_A_TYPE)]
+    ]
+    strided = drawn_rows(drawn, "float32", STRIDES, count, _DRAWN)
+    return sorted([*themes, *strided, *further], key=lambda row: GROUPS.index(row[0]))
 
 
 _SHIFTED = (("offset 1", PLAIN), (PLAIN, "offset 3"), ("offset 2", "offset 2"), ("offset 1", "offset 2"))
 _TURNED = ("transposed and contiguous", "contiguous and transposed", "transposed and transposed")
+_ALONE = (
+    *("transposed", "transposed with gaps", "gaps", "every second", "every second with odd rows"),
+    *("broadcast 0", "broadcast 1", "cut 0", "cut 1", "offset 1"),
+)
+_DRAWN, _DRAWN_OF_A_TYPE = 24, 4  # cases in which each operand has a layout of its own
 _LAYOUTS = (
     *(f"{first} and {other}" for first, other in _SHIFTED),
     "contiguous and number",
@@ -190,8 +245,11 @@ _LAYOUTS = (
     "gaps and contiguous",
     "contiguous and every second",
     "windows and contiguous",
+    "transposed with gaps and contiguous",
+    "contiguous and every second with odd rows",
+    "cut 1 and contiguous",
 )
-_OF_MATRICES = ("transposed", "broadcast", "gaps", "windows")
+_OF_MATRICES = ("transposed", "broadcast", "cut", "gaps", "windows", "odd rows")
 _TIMED: tuple[Row, ...] = (
     *((PLAIN, dtype, (1 << 24,), BOTH, "usual") for dtype in ("float32", "float16", "bfloat16")),
     *((PLAIN, dtype, (1 << 23,), BOTH, "usual") for dtype in ("float64", "int64")),
@@ -376,7 +434,9 @@ class Operator:
                 StreamParameter("stream"),
             ),
             groups=(*(group for group in GROUPS if group not in set(TYPES) - set(self.types)), MAGNITUDES),
-            cases=with_grid(lambda seed: cases_of(seed, table(generator(seed)), self.types), inputs),
+            cases=with_grid(
+                lambda seed: cases_of(seed, table(generator(seed), len(self.operands)), self.types), inputs
+            ),
             timing_cases=lambda seed: cases_of(seed, _TIMED, self.types),
             inputs=self.inputs,
             oracle=self.oracle,
