@@ -68,10 +68,19 @@ class Met:
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of a kernel: its fewest and most blocks, the most threads and shared bytes of a block."""
+    """The launches of a kernel.
+
+    Attributes:
+        fewest_blocks: of a launch.
+        most_blocks: of a launch.
+        most_across: the most blocks along y or z of a grid.
+        threads: the most of a block.
+        shared_bytes: the most of a block.
+    """
 
     fewest_blocks: int
     most_blocks: int
+    most_across: int
     threads: int
     shared_bytes: int
 

@@ -161,7 +161,8 @@ struct Comparison {
 // What the launches of a kernel have reached.
 struct Coverage {
   std::string kernel;
-  std::uint64_t fewest_blocks = 0, most_blocks = 0, threads = 0, shared_bytes = 0;  // the last two: most of a block
+  std::uint64_t fewest_blocks = 0, most_blocks = 0, most_across = 0;  // the last one: along y or z
+  std::uint64_t threads = 0, shared_bytes = 0;  // most of a block
   std::vector<Way> ways;
   std::vector<Comparison> comparisons;
 };

@@ -71,6 +71,7 @@ class ReachedKernel:
     kernel: str
     fewest_blocks: int
     most_blocks: int
+    most_across: int
     threads: int
     shared_bytes: int
     ways: tuple[ReachedWay, ...]
@@ -117,7 +118,11 @@ class Reached:
                 comparisons[Site("", addresses, code.number)] = met
         launches = {
             kernel.kernel: Launches(
-                kernel.fewest_blocks, kernel.most_blocks, kernel.threads, kernel.shared_bytes
+                kernel.fewest_blocks,
+                kernel.most_blocks,
+                kernel.most_across,
+                kernel.threads,
+                kernel.shared_bytes,
             )
             for kernel in self.kernels
         }

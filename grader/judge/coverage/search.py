@@ -4,7 +4,8 @@ What cases have reached is kept comparison by comparison. One that has seen only
 goal: a formula of the sizes that explains what it has met says which sizes meet the other side; where there
 is none, larger and smaller cases of the same kind are tried. Numbers of the source that no comparison tells
 of, such as the length of an array, are met by sizes and products around them, and by contents of one kind
-with more elements for each block. Numbers that may stand for "nothing yet" are met by inputs that hold them.
+with more elements for each block. Sizes for which a grid would need more blocks along y or z than it may have
+follow from formulas, too. Numbers that may stand for "nothing yet" are met by inputs that hold them.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _STEERED = 1 << 50  # what is larger is an address
 _CASE_WORK = 2_000_000  # warp instructions that a case costs beside its own
 _ELEMENT_WORK = 4  # and each element of its arrays
 MOST_ELEMENTS = 1 << 23  # of all arrays, as in the largest of the usual cases
+_MOST_ACROSS = 65_535  # blocks along y or z of a grid, CUDA C++ Programming Guide, compute capabilities
 _MOST_CASES = 24  # of a round
 _MOST_MARKS = 8
 _COMMON = tuple(1 << power for power in range(1, 17))
@@ -255,6 +257,7 @@ class Search:
     def _proposals(self) -> Iterator[_Proposal]:
         for site, met in self.comparisons.items():
             yield from self._of_comparison(site, met)
+        yield from self._of_grids()
         yield from self._of_literals()
         yield from self._of_marks()
 
@@ -294,14 +297,14 @@ class Search:
 
     def _solved(
         self,
-        goal: Goal,
+        goal: Goal | str,
         formulas: Sequence[Quantity],
         targets: Sequence[int],
         with_it: Sequence[_Run],
         *,
         alike: bool,
     ) -> Iterator[_Proposal]:
-        attempt = self._attempts[goal]
+        attempt, name = self._attempts[goal], goal.site if isinstance(goal, Goal) else goal
         for quantity in formulas[attempt:] or formulas[-1:]:
             base = self._smallest_but(quantity.sizes, with_it)
             for target in targets:
@@ -311,11 +314,11 @@ class Search:
                     if self.space.legal(sizes, base.distribution)
                 )
                 if (sizes := next(legal, None)) is not None:
-                    yield self._proposal(sizes, base.distribution, {goal, f"{goal.site} {target}"})
+                    yield self._proposal(sizes, base.distribution, {goal, f"{name} {target}"}, Rank.SIDE)
             if alike and len(quantity.sizes) > 1:
                 sizes = quantity.alike(targets[0], base.sizes, self.space)
                 if self.space.legal(sizes, base.distribution):
-                    yield self._proposal(sizes, base.distribution, {goal, f"{goal.site} alike"})
+                    yield self._proposal(sizes, base.distribution, {goal, f"{name} alike"})
 
     def _smallest_but(self, changed: Collection[str], with_it: Sequence[_Run]) -> Case:
         """The case that is smallest in all other sizes, with usual contents if there is one."""
@@ -385,6 +388,18 @@ class Search:
             for other, met in self.comparisons.items()
             if other.kernel == site.kernel and met.second[0] == met.second[1]
         )
+
+    # Grids.
+
+    def _of_grids(self) -> Iterator[_Proposal]:
+        """Sizes that take a grid beyond the most blocks along y or z, where formulas tell how many it has."""
+        for kernel in sorted({kernel for run in self.alone for kernel in run.coverage.launches}):
+            with_it = [run for run in self.alone if kernel in run.coverage.launches]
+            pairs = [(run.case.sizes, run.coverage.launches[kernel].most_across) for run in with_it]
+            most, goal = max(number for _, number in pairs), f"blocks along y or z of {kernel}"
+            if min(number for _, number in pairs) < most <= _MOST_ACROSS and self._attempts[goal] < ATTEMPTS:
+                formulas = fitting(pairs, self.divisors)
+                yield from self._solved(goal, formulas, (_MOST_ACROSS + 1,), with_it, alike=False)
 
     # Numbers of the source that no comparison tells of.
 

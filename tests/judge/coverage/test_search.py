@@ -38,7 +38,15 @@ SPACE = Space(
 )
 
 
-def coverage(code: Code, one: Case, blocks: int) -> Coverage:
+def silent(_: Case) -> Compared:
+    return iter(())
+
+
+def one_across(_: Sizes) -> int:
+    return 1
+
+
+def coverage(code: Code, one: Case, blocks: int, across: Callable[[Sizes], int] = one_across) -> Coverage:
     comparisons: dict[Site, Met] = {}
     for line, first, second in code(one):
         side = Side.BELOW if first < second else Side.EQUAL if first == second else Side.ABOVE
@@ -49,7 +57,7 @@ def coverage(code: Code, one: Case, blocks: int) -> Coverage:
             (min(before.first[0], first), max(before.first[1], first)),
             (min(before.second[0], second), max(before.second[1], second)),
         )
-    return Coverage(comparisons=comparisons, launches={"k": Launches(1, blocks, 256, 0)})
+    return Coverage(comparisons=comparisons, launches={"k": Launches(1, blocks, across(one.sizes), 256, 0)})
 
 
 def place(site: Site, _coverage: Coverage) -> tuple[Line, Site]:
@@ -57,7 +65,10 @@ def place(site: Site, _coverage: Coverage) -> tuple[Line, Site]:
 
 
 def searched(
-    code: Code, literals: set[int] | None = None, blocks: int = 1 << 20
+    code: Code,
+    literals: set[int] | None = None,
+    blocks: int = 1 << 20,
+    across: Callable[[Sizes], int] = one_across,
 ) -> tuple[Search, list[Case]]:
     """All cases that a search adds to the usual ones."""
     search = Search(SPACE, 1, frozenset(literals or ()), place)
@@ -65,7 +76,7 @@ def searched(
     cases = tuple(case("usual", {"rows": r, "columns": c}, "normal", 0) for r, c in USUAL)
     for _ in range(8):
         for one in cases:
-            search.add(one, coverage(code, one, blocks), 1000)
+            search.add(one, coverage(code, one, blocks, across), 1000)
         cases = search.next()
         found += cases
         if not cases:
@@ -180,6 +191,16 @@ def test_a_block_gets_more_elements_than_a_number_of_the_source() -> None:
     _, found = searched(lambda _one: iter(()), {65_535}, blocks=16)
     most = max((one for one in found if one.distribution == "equal keys"), key=lambda one: one.sizes["rows"])
     assert most.sizes["rows"] > 16 * 65_535
+
+
+@pytest.mark.parametrize("rows_of_a_block", [32, 24])
+def test_a_grid_gets_more_blocks_than_it_may_have_along_y(rows_of_a_block: int) -> None:
+    def across(sizes: Sizes) -> int:
+        return -(-sizes["rows"] // rows_of_a_block)
+
+    literals = {rows_of_a_block}
+    assert max(across(one.sizes) for one in searched(silent, literals, across=across)[1]) == 65_536
+    assert searched(silent)[1] == []
 
 
 def test_contents_are_the_usual_ones_where_they_can_be() -> None:

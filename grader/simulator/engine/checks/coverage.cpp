@@ -82,6 +82,7 @@ void collect_coverage(const LaunchState& s, const std::vector<std::unique_ptr<Wo
   Coverage& c = entry(s, coverages);
   c.fewest_blocks = std::min(c.fewest_blocks, s.blocks);
   c.most_blocks = std::max(c.most_blocks, s.blocks);
+  c.most_across = std::max({c.most_across, std::uint64_t{s.launch.grid.y}, std::uint64_t{s.launch.grid.z}});
   c.threads = std::max(c.threads, s.threads_per_block);
   c.shared_bytes = std::max(c.shared_bytes, std::uint64_t{s.shared_size});
   for (const auto& worker : workers) {
