@@ -12,7 +12,10 @@ strided or float4 orders lose: they make fewer additions in a chain. The order i
 is not known; a partial sum of a subset of terms chosen without looking at them is its share of the total plus
 a random walk, hence M = min(sum|t|, |sum t| + 4 sqrt(sum t^2)). Terms that carry r rounding errors of their
 own add r u min(sum|t|, L sqrt(sum t^2)) by the same argument. Errors of equal terms are not independent:
-while a sum stays in an octave they are all to the same side, so that sum(s_k) = (n + 1) / 2 max|s_k| counts.
+while a sum stays in an octave they are all to the same side, so that sum(s_k) = (n + 1) / 2 max|s_k| counts
+where all are equal. Terms with m_1, m_2, ... equal ones, in an order that does not matter, have
+e = sum(m_i^2) / n equal pairs of neighbours; the errors of each kind go either way, so that
+sqrt(sum(m_i^2)) = sqrt(n e) counts.
 
 **Exponential.** ``__expf(x)`` is off by at most 2 + floor(1.173 |x|) ulp (CUDA C++ Programming Guide,
 mathematical functions), an ulp is at most 2u of the value; the argument x = l - max is itself rounded, which
@@ -69,10 +72,14 @@ def additions(n: int) -> float:
 
 
 def additions_of(terms: Array, axis: int) -> Array:
-    """``additions`` of terms along an axis, which keeps length 1; equal terms make their worst case."""
+    """``additions`` of terms along an axis, which keeps length 1, and what equal terms make of them."""
     count = terms.shape[axis]
-    equal = terms.max(axis, keepdims=True) == terms.min(axis, keepdims=True)
-    return np.where(equal, max(additions(count), (count + 1) / 2), additions(count))
+    along = np.moveaxis(terms, axis, -1)
+    first, second = along[..., :-1], along[..., 1:]
+    pairs = np.count_nonzero((first == second) & (first != 0), axis=-1, keepdims=True)
+    of_equal = np.where(pairs == count - 1, (count + 1) / 2, np.sqrt(count * pairs))
+    counted: Array = np.maximum(additions(count), np.moveaxis(of_equal, -1, axis))
+    return counted
 
 
 def partial_sum(terms: Array, axis: int) -> Array:

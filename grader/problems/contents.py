@@ -33,15 +33,19 @@ LAST = "largest number last"
 FIRST_ALIKE, SECOND_ALIKE = "alike at first", "every second one alike"
 MOSTLY_EVEN = "segments mostly of one length"
 SPIKE, WHOLE, CANCELLING = "alike but one", "large whole numbers", "numbers that cancel"
+FAR_BELOW, RANK_ONE = "first number far below", "nearly of rank one"
 IN_GRIDS = frozenset(
     {SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST}
-    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING}
+    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING, FAR_BELOW, RANK_ONE}
 )
 """Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
 DrawAll = Callable[[np.random.Generator], Mapping[str, Any]]
+
+UNSAMPLED = (FIRST_ALIKE, SECOND_ALIKE, SPIKE, RANK_ONE)
+"""Distributions of real numbers that a kernel which looks at a sample takes for other ones."""
 
 _FEW = 3  # borders between segments
 _PAIRS = 2  # of numbers that change places
@@ -171,9 +175,15 @@ def real(*shape: int) -> Content:
     first; or normal but for the first row, or the first quarter of a vector, or every second number, which
     are equal: a kernel may take these for a sample of all. Or all numbers are alike but one in each row,
     which no sample shows; or large whole numbers, whose sums an int does not hold; or zeros around numbers
-    that cancel, so that short sums are zero.
+    that cancel, so that short sums are zero. Or the first number of each row is huge and negative; or the
+    array is a product of a vector along each of its axes but for a thousandth of each number.
     """
     return Content(shape, _real, ends=(-np.inf, np.inf), move=_exchange)
+
+
+def unsampled(random: np.random.Generator, shape: tuple[int, ...], distribution: str) -> NDArray[np.float32]:
+    """Real numbers in one of the distributions ``UNSAMPLED``, for problems that are written by hand."""
+    return _real("float32")[distribution](random, shape).astype(np.float32, copy=False)
 
 
 def scores(*shape: int, large: float) -> Content:
@@ -432,38 +442,32 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         return np.where(random.random(shape) < 0.1, -1.0, zeros)
 
     def scaled(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
-        ends = np.sort(random.integers(shape[-1], size=min(shape[-1], _MOST_RUNS)))
+        number = min(shape[-1], round(_MOST_RUNS ** random.random()))
+        ends = np.sort(random.integers(shape[-1], size=number))
         runs = np.searchsorted(ends, np.arange(shape[-1]), "right")
         most = np.log10(scale.huge)
         decades = random.uniform(-scale.decades, most, (*shape[:-1], ends.size + 1))
         numbers: Numbers = normal(random, shape) * 10.0 ** decades[..., runs]
         return numbers
 
-    def spike(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
-        usual, other = random.choice(_DYADIC, 2, replace=False)
-        numbers = np.full(shape, usual)
-        columns = random.integers(shape[-1], size=(*shape[:-1], 1))
-        np.put_along_axis(numbers, columns, other, axis=-1)
-        return numbers
-
     def whole(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         most = _WHOLE if scale.huge >= _LARGE else int(scale.huge)
         return random.integers(most, size=shape, endpoint=True).astype(np.float64)
 
-    def cancelling(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
-        numbers = np.zeros(math.prod(shape))
-        pairs = numbers[: numbers.size // 4 * 4].reshape(-1, 4)
-        pairs[:, 1] = random.choice(_DYADIC, pairs.shape[0])
-        pairs[:, 2] = -pairs[:, 1]
-        return numbers.reshape(shape)
+    def far_below(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = normal(random, shape)
+        numbers[..., 0] = -scale.huge
+        return numbers
 
     return {
         NORMAL: normal,
         **_partly_alike(normal),
         LAST: largest_last,
-        SPIKE: spike,
+        FAR_BELOW: far_below,
+        RANK_ONE: _rank_one,
+        SPIKE: _spike,
         WHOLE: whole,
-        CANCELLING: cancelling,
+        CANCELLING: _cancelling,
         SCALED: scaled,
         OFFSET: lambda random, shape: normal(random, shape) + 100,
         HUGE: with_one_huge,
@@ -475,6 +479,30 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         SIGNED: signed,
         NEGATIVE_ZEROS: lambda _, shape: np.full(shape, -0.0),
     }
+
+
+def _spike(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+    usual, other = random.choice(_DYADIC, 2, replace=False)
+    numbers = np.full(shape, usual)
+    columns = random.integers(shape[-1], size=(*shape[:-1], 1))
+    np.put_along_axis(numbers, columns, other, axis=-1)
+    return numbers
+
+
+def _cancelling(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+    numbers = np.zeros(math.prod(shape))
+    pairs = numbers[: numbers.size // 4 * 4].reshape(-1, 4)
+    pairs[:, 1] = random.choice(_DYADIC, pairs.shape[0])
+    pairs[:, 2] = -pairs[:, 1]
+    return numbers.reshape(shape)
+
+
+def _rank_one(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+    numbers: Numbers = 1 + random.uniform(-(2.0**-10), 2.0**-10, shape)
+    for axis, size in enumerate(shape):
+        of_axis = random.uniform(0.5, 1.5, size if len(shape) > 1 else 1)
+        numbers *= np.expand_dims(of_axis, [other for other in range(len(shape)) if other != axis])
+    return numbers
 
 
 def _partly_alike(usual: Draw) -> Mapping[str, Draw]:

@@ -9,12 +9,14 @@ Bound of result_i, from the pieces of ``bounds``; s_i g_i - s_i D is as good a f
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from grader.problems import bounds
+from grader.problems.contents import UNSAMPLED, unsampled
 from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, reduced, zipped
@@ -106,6 +108,7 @@ _GRADIENTS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats
     "gradients around 100": lambda random, shape: normal(random, shape, mean=100),
     "one huge gradient": _one_huge,
     "gradients of 1e-20": lambda random, shape: normal(random, shape, scale=1e-20),
+    **{name: partial(unsampled, distribution=name) for name in UNSAMPLED},
 }
 
 
@@ -146,7 +149,7 @@ def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG0
 
 SPACE = Space(
     ranges={"rows": Range(1, 1 << 21), "softmax_len": Range(1, 2048)},
-    distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+    distributions=(*dict.fromkeys(case.distribution for case in cases(0)), *UNSAMPLED),
     elements=lambda sizes: 2 * sizes["rows"] * max(8, sizes["softmax_len"]),
     case=build_case,
     budget=Budget(largest=1 << 19),

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from grader.problems import bounds
+from grader.problems.contents import UNSAMPLED, unsampled
 from grader.problems.distributions import (
     STREAMS,
     build_case,
@@ -64,6 +65,7 @@ LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
 LEFT = "any mask, padded on the left"
+FAR = "null mask, rows far from 0"
 HIDES_FIRST = frozenset({LEFT, "fully masked rows", "whole rows at -1e8"})
 HEADS, NO_MASK, PADDING, FUTURE = "batches and heads", "no mask", "padding mask", "future mask"
 OFFSET, MANY = "large offset", "many rows"
@@ -124,6 +126,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (OFFSET, sizes(1, 2, 3, 600), "one huge element"),
         (OFFSET, sizes(1, 2, 3, 40), "wide"),
         (OFFSET, sizes(1, 2, 3, 65), "denormals"),
+        *((OFFSET, sizes(2, 2, 5, keys), FAR) for keys in kernels),
         (OFFSET, sizes(3, 1, 5, 512), "null mask, rising scores"),
         (MANY, sizes(4, 4, 66, 300), "normal"),
         (MANY, sizes(1, 1, 65_601, 3), "normal"),
@@ -194,6 +197,14 @@ _MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
 }
 
 
+def _far(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Scores of which each row has its own distance from 0: around 84, where exponentials end, or any."""
+    rows = (*shape[:-1], 1)
+    end = random.uniform(80, 90, rows)
+    distance = np.where(random.random(rows) < 0.5, end, 10 ** random.uniform(2, 10, rows))
+    return normal(random, shape) + (random.choice([-1.0, 1.0], rows) * distance).astype(np.float32)
+
+
 def _rising(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     """Scores of which later ones, which a future mask hides, are much larger."""
     return normal(random, shape, scale=2) + np.linspace(0, 400, shape[-1], dtype=np.float32)
@@ -209,6 +220,8 @@ _SCORES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] 
     "one huge element": lambda random, shape: with_one_huge(random, normal(random, shape), 2000),
     "wide": lambda random, shape: normal(random, shape, scale=30),
     "denormals": lambda random, shape: normal(random, shape) * np.float32(1e-39),
+    FAR: _far,
+    **{name: partial(unsampled, distribution=name) for name in UNSAMPLED},
 }
 
 
@@ -268,7 +281,7 @@ def _tolerance(logits: Array, weights: Array) -> Array:
     total = 1 / weights.max(axis=-1, keepdims=True)
     error += (
         np.einsum("...k,...k->...", weights, error)[..., None]
-        + unit * (bounds.additions(logits.shape[-1]) + RESCALINGS)
+        + unit * (bounds.additions_of(weights, -1) + RESCALINGS)
         + unit * (bounds.QUOTIENT + np.log(total) + np.minimum(np.abs(top), LARGEST_OFFSET))
         + EPSILON / total
     )
@@ -333,7 +346,7 @@ SPACE = Space(
         "to_len": Range(1, 2048),
         "mask_future": Range(0, 1),
     },
-    distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+    distributions=(*dict.fromkeys(case.distribution for case in cases(0)), *UNSAMPLED),
     elements=elements,
     case=build_case,
     allows=allows,

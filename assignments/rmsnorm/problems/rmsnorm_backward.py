@@ -39,6 +39,7 @@ from grader.problems.problem import (
 )
 
 from .shapes import (
+    CANCELLING,
     EPSILON,
     GROUPS,
     MANY,
@@ -82,6 +83,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (VALUES, "float32", 40, 96, LARGER_EPSILON),
         *((MANY, "float32", *sizes, "normal") for sizes in ((5000, 512), (540, 4000))),
         *((dtype, dtype, rows, 72, "gradients around 100") for dtype in TYPES[1:] for rows in (4096, 8200)),
+        *(("float16", "float16", 64, hidden, CANCELLING) for hidden in (24, 264)),
         (STREAMS, "float32", 520, 64, "normal"),
     )
     return graded(seed, drawn, table, few=40, some=33)
@@ -97,10 +99,14 @@ def inputs(case: Case) -> Inputs:
         "gradients around 100": {"mean": 100.0},
         "numbers of 1e15": {"scale": 1e6},
     }.get(case.distribution, {})
+    dy = normal(random, (rows, hidden), **gradients)
+    if case.distribution == CANCELLING:
+        dy[::2] += np.copysign(np.float32(30_000), dy[::2])
+        dy[1::2] -= dy[: rows // 2 * 2 : 2]
     epsilon = 1e-3 if case.distribution == LARGER_EPSILON else EPSILON
     return Inputs(
         arrays={
-            "dy": stored(normal(random, (rows, hidden), **gradients), case),
+            "dy": stored(dy, case),
             "x": x,
             "weight": weights(random, case),
             "rstd": exact_roots(x, epsilon).astype(np.float32),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems import bounds
+from grader.problems.contents import UNSAMPLED, unsampled
 from grader.problems.distributions import STREAMS, build_case, normal, with_one_huge
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Range, Space
@@ -39,6 +40,8 @@ UNIT = bounds.PRECISIONS["float32"].unit
 
 SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
 VALUES, MANY = "large and small numbers", "many rows"
+CANCELLING = "large gradients that cancel"
+"""Pairs of equal rows have opposite gradients: terms of a sum are larger than a type of 16 bits holds."""
 GROUPS = (SMALL, BORDER, LARGE, VALUES, MANY, *TYPES[1:], STREAMS)
 
 
@@ -63,7 +66,10 @@ def space(cases: Iterable[Case], arrays: int) -> Space:
     """
     return Space(
         ranges={"rows": Range(1, 1 << 21), "hidden": Range(1, MOST_HIDDEN)},
-        distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
+        distributions=(
+            *dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases),
+            *(f"float32, {name}" for name in UNSAMPLED),
+        ),
         elements=lambda sizes: arrays * sizes["rows"] * max(8, sizes["hidden"]),
         case=case_of,
         alike=tuple(f"{dtype}, normal" for dtype in TYPES),
@@ -130,10 +136,15 @@ def content(random: np.random.Generator, case: Case) -> NDArray[np.float32]:
         "numbers of 1e15": 1e15,
         "numbers of 1e-3": 1e-3,
         "numbers of 1e-25": 1e-25,
+        CANCELLING: 4.0,  # gradients of x, which are smaller by this, fit into the type
     }.get(case.distribution, 1.0)
+    if case.distribution in UNSAMPLED:
+        return unsampled(random, shape, case.distribution)
     x = normal(random, shape, scale)
     if case.distribution == "rows of zeros":
         x[::2] = 0
+    if case.distribution == CANCELLING:
+        x[1::2] = x[: len(x) // 2 * 2 : 2]
     if case.distribution == "one huge element":
         x = with_one_huge(random, x, 30_000)
     return x
