@@ -584,6 +584,7 @@ class KernelProblem(Problem):
         space: which inputs it may have; None where nobody has said.
         wide: why its bounds are wider than rounding explains, such as of a mean of random samples; otherwise
             empty. The soundness check then asks for no case that finds numbers of fewer bits.
+        seconds: about how long the simulator takes for a case on two cores; None where nobody knows.
     """
 
     entry_point: str
@@ -600,6 +601,7 @@ class KernelProblem(Problem):
     returns: str = ""
     space: Space | None = None
     wide: str = ""
+    seconds: Callable[[Case], float] | None = None
 
     @property
     def entry_points(self) -> tuple[str, ...]:

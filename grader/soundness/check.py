@@ -373,7 +373,7 @@ def _cost(seconds: float | None) -> tuple[bool | None, str]:
     text = f"the cases of the reference take {seconds:.0f} s here"
     if seconds <= MOST_SECONDS:
         return True, text
-    return None, f"{text}: let most, the budget or a size be smaller, as each student waits so long"
+    return None, f"{text}: let seconds, the budget or a size be smaller, as each student waits so long"
 
 
 def _full_marks(seeds: int, share: float, where: str, *, checked: bool = False) -> str:

@@ -130,7 +130,9 @@ def test_cases_that_take_long_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> 
     checked = SimpleNamespace(kernel_problems={"scan": None, "sort": None}, kept=Kept())
     long, unknown = check.costs(checked, clock)  # type: ignore[arg-type]
     assert (long.title, long.sound) == ("cost of scan", None)
-    assert long.text.startswith("the cases of the reference take 90 s here: let most, the budget or a size")
+    assert long.text.startswith(
+        "the cases of the reference take 90 s here: let seconds, the budget or a size"
+    )
     assert (unknown.sound, unknown.text) == (None, "not known: no case was run now")
 
 
