@@ -72,7 +72,7 @@ from grader.problems.contents import (
 )
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES, VECTORS
-from grader.problems.explained import FormulaError, explained
+from grader.problems.explained import FormulaError, check_named, explained
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ArrayParameter,
@@ -262,6 +262,7 @@ def of_parameters(
             "timing is for one launcher that is called once: the speed of several calls cannot be measured. "
             "Leave timing out"
         )
+    _check_functions(formula, also, inputs, outputs)
     if formula is None and check is None:
         raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     if sequence is not None:
@@ -315,6 +316,19 @@ def of_parameters(
         slices=parts.slices,
         turning=() if parts.fixed else independence.turning(*parts.example),
     )
+
+
+def _check_functions(
+    formula: Formula | None,
+    also: Sequence[Formula],
+    inputs: Callable[..., object],
+    outputs: Callable[..., object] | None,
+) -> None:
+    """Refuse functions whose arguments have no names."""
+    functions = [("the formula", formula), ("inputs", inputs), ("outputs", outputs)]
+    for part, function in (*functions, *(("a formula of also", other) for other in also)):
+        if function is not None:
+            check_named(part, function)
 
 
 def _check_ranges(sizes: Mapping[str, Range]) -> None:
@@ -550,7 +564,7 @@ class _Parts:
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
     def about(self, sizes: Sizes) -> int:
-        """A quick estimate of ``elements``, or of an intermediate result's, or of the work's if that is more."""
+        """A quick estimate of ``elements``; of an intermediate result, or of the work, if that is more."""
         arrays, results, _ = self._growth
         work = self.multiplications(sizes) // MULTIPLICATIONS
         return max(work, sum(shape.elements(sizes) for shape in arrays), *_elements(results, sizes))
@@ -772,7 +786,7 @@ class _Parts:
         distributed = _distributed(contents, case.distribution)
         linked, numbers = self.drawn_together(random, arguments, case)
         arrays = {
-            array.name: linked[array.name].astype(DTYPES[array.dtype].storage)
+            array.name: linked[array.name]
             if array.name in linked
             else content.drawn(
                 random,
@@ -814,8 +828,16 @@ class _Parts:
             for draws in {id(draws): draws for draws in linked}.values():
                 drawn |= draws.drawn(random, case.distribution)
         types = {scalar.name: scalar.ctype for scalar in self.scalar_parameters}
-        numbers = {name: _of_type(types[name], drawn.pop(name).item()) for name in types if name in drawn}
-        return drawn, numbers
+        numbers = {name: drawn.pop(name).item() for name in types if name in drawn}
+        arrays = {
+            array.name: _stored(array, drawn[array.name]) for array in self.arrays if array.name in drawn
+        }
+        for name, number in numbers.items():
+            if types[name] not in {"float", "double"} and number != _of_type(types[name], number):
+                raise FormulaError(
+                    f"together draws {number:g} for {name}, which is no {types[name]}: round it"
+                )
+        return arrays, {name: _of_type(types[name], number) for name, number in numbers.items()}
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
@@ -1037,6 +1059,20 @@ def _distributed(
     }
     most = max((len(content.shape) for content in knowing.values()), default=0)
     return {array: content for array, content in knowing.items() if len(content.shape) == most}
+
+
+def _stored(array: ArrayParameter, drawn: NDArray[Any]) -> NDArray[np.generic]:
+    """The numbers of ``together`` as elements of an array; integers have to be the same there."""
+    dtype = DTYPES[array.dtype]
+    with np.errstate(invalid="ignore", over="ignore"):
+        stored = drawn.astype(dtype.storage)
+    changed = stored != drawn
+    if dtype.exact and changed.any():
+        raise FormulaError(
+            f"together draws {drawn[changed][0]:g} for {array.name}, which {dtype.spellings[0]} does not "
+            "hold: draw integers of its range, or round them"
+        )
+    return stored
 
 
 def _of_type(ctype: str, number: float) -> int | bool | float:

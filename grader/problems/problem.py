@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.problems.dtypes import DTYPES
+from grader.problems.explained import check_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -513,6 +514,11 @@ class Problem:
     terms: Bug = _no_terms
     checker: Checker | None = None
     similar: Callable[[Case, int], Case | None] = _none_is_similar
+
+    def __post_init__(self) -> None:
+        """Refuse a checker that cannot be called."""
+        if self.checker is not None:
+            check_positions("check", self.checker, "case", "inputs", "outputs")
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -60,6 +60,18 @@ def test_wrong_inputs_are_explained(inputs: Callable[..., Any], told: str) -> No
         made(lambda x: 2 * x, inputs=inputs)
 
 
+def test_a_function_of_pytorch_alone_is_no_formula() -> None:
+    with pytest.raises(FormulaError, match="the formula has no names of arguments that can be seen: write"):
+        made(torch.conv2d)
+
+
+@pytest.mark.parametrize("check", [lambda _outputs: "", lambda _case, _inputs, _outputs, _more: ""])
+def test_a_checker_with_other_arguments_is_refused(check: Callable[..., str]) -> None:
+    told = r"^check is def check\((_outputs|.*_more)\): it gets case, inputs, outputs, so write def check"
+    with pytest.raises(FormulaError, match=told):
+        made(lambda x: 2 * x, check=check)
+
+
 def test_a_size_without_a_range_is_refused() -> None:
     with pytest.raises(FormulaError, match=r"sizes has no Range for n: write Range\(1, 1 << 20\)"):
         made(lambda x: 2 * x, sizes={"n": (1, 1000)})

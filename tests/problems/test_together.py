@@ -162,3 +162,24 @@ def test_what_does_not_fit_is_refused(draws: Any, text: str) -> None:  # noqa: A
             inputs=lambda n: together(draws, x=(n,)),
             sizes={"n": Range(1, 10)},
         )
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ({"x": [1, 2.5], "k": 3}, "together draws 2.5 for x, which int does not hold: draw integers"),
+        ({"x": [1, 2**31], "k": 3}, "together draws 2.14748e.09 for x, which int does not hold"),
+        ({"x": [np.nan, 1], "k": 3}, "together draws nan for x"),
+        ({"x": [1, 2], "k": 2.5}, "together draws 2.5 for k, which is no int: round it"),
+    ],
+)
+def test_numbers_that_a_type_does_not_hold_are_refused(drawn: dict[str, Any], text: str) -> None:
+    with pytest.raises(FormulaError, match=text):
+        problem(
+            id="x",
+            file="x.cu",
+            launcher="launch_x(int* y, const int* x, int k, int n, cudaStream_t stream)",
+            formula=lambda x, k: k * x,
+            inputs=lambda: together({NORMAL: lambda _: drawn}, x=(2,), k=()),
+            sizes={"n": Range(1, 10)},
+        )

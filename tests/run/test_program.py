@@ -750,9 +750,15 @@ def test_the_checker_of_a_table_needs_no_expected_output(tmp_path: Path) -> None
     with pytest.raises(AssignmentError, match="there is no function check"):
         assert read(folder).problems
     before = read(folder).sha256
-    (tmp_path / "b").mkdir()
-    folder = folder.rename(tmp_path / "b" / "a")  # a module is imported once
-    (folder / "check.py").write_text(CHECK)
+    for name, text in (("b", "def check(outputs): ..."), ("c", CHECK)):
+        (tmp_path / name).mkdir()
+        folder = folder.rename(tmp_path / name / "a")  # a module is imported once
+        (folder / "check.py").write_text(text)
+        if text != CHECK:
+            with pytest.raises(
+                AssignmentError, match=r"it gets case, run, outputs, so write def check\(case, run"
+            ):
+                assert read(folder).problems
     assert read(folder).sha256 != before
     problem = read(folder).problems["answer"]
     assert isinstance(problem, ProgramProblem)
