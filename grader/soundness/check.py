@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from grader.assignments import names
 from grader.assignments.cases import counted, doubts
 from grader.assignments.mutants import VARIANTS, table
-from grader.assignments.rules import AssignmentError
+from grader.assignments.rules import AssignmentError, nearest
 from grader.judge.correctness.diagnosis import CANCELS
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
@@ -30,7 +31,7 @@ from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.program import ProgramProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
-from grader.records.file_names import HANDOUTS
+from grader.records.file_names import HANDOUTS, is_pattern
 from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
@@ -65,6 +66,10 @@ if TYPE_CHECKING:
 
 ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
 """A float32 rounded to as many bits as half precision has."""
+
+_FOLDERS = ("problems", "mutants", VARIANTS, "cases")
+_IN_LANGUAGES = ("reference", "student_template")
+_ALIKE = 0.75  # so that a name seems to be another one
 
 MOST_SECONDS = 60.0
 """That the cases of a problem take with the reference, before the check warns."""
@@ -209,6 +214,7 @@ def check(
     kept = Kept(path, identity(assignment, device, sandbox))
     bench = Bench(remembers=True)
     examination = Examination(assignment, problems, seeds, device, sandbox, progress, bench, kept)
+    yield from folders(examination)
     yield from handout(examination)
     yield from enough_cases(examination)
     yield from magnitudes(examination)
@@ -277,6 +283,19 @@ def handout(examination: Examination) -> Iterator[Row]:
     yield Row("handout", not missing, f"{paths[0].name} {summary}")
 
 
+def folders(examination: Examination) -> Iterator[Row]:
+    """No folder has a name that nothing looks at, and that seems to be meant for another one."""
+    rules, own = examination.assignment.rules, examination.assignment.folder
+    further = (f"{name}_{language}" for name in _IN_LANGUAGES for language in rules.every_language)
+    known = [*_FOLDERS, rules.template, rules.reference, *further]
+    for path in (path for path in sorted(own.iterdir()) if path.is_dir() and path.name not in known):
+        if meant := get_close_matches(path.name, known, 1, _ALIKE):
+            yield Row("folders", False, f"nothing looks at {path.name}/: call it {meant[0]}")
+    ids = [entry.id for entry in rules.problems]
+    for path in (path for path in sorted(own.glob(f"{VARIANTS}/*")) if path.name not in ids):
+        yield Row("folders", False, f"{VARIANTS}/{path.name} is of no problem.{nearest(path.name, ids)}")
+
+
 def enough_cases(examination: Examination) -> Iterator[Row]:
     """Each problem has cases beyond the borders at which kernels go wrong; few may be enough, so it warns."""
     for name, problem in examination.kernel_problems.items():
@@ -301,10 +320,20 @@ def magnitudes(examination: Examination) -> Iterator[Row]:
 
 
 def template(examination: Examination) -> Iterator[Row]:
-    """The template compiles and earns nothing, with a reason."""
-    yield from _nothing_earned(
-        "template", examination.graded(examination.assignment.template, SEED, device="sim")
-    )
+    """The template has each problem's files, compiles and earns nothing, with a reason."""
+    folder = examination.assignment.template
+    names = {path.name for path in folder.rglob("*")}
+    begun = []
+    for name in examination.problems:
+        files = [file for file in examination.assignment.problems[name].files if not is_pattern(file)]
+        absent = [file for file in files if Path(file).name not in names]
+        if absent:
+            text = f"{folder.name} has no {', '.join(absent)}: write there what students begin with"
+            yield Row(f"template: {name}", False, text)
+        else:
+            begun.append(name)
+    if begun:
+        yield from _nothing_earned("template", examination.graded(folder, SEED, begun, device="sim"))
 
 
 def _nothing_earned(name: str, record: Record) -> Iterator[Row]:

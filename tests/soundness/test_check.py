@@ -240,6 +240,29 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     assert [said in row.text for row in bad] == [True], bad
 
 
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("variant/vector_add", "nothing looks at variant/: call it variants"),
+        ("variants/vector_ad", "variants/vector_ad is of no problem. Did you mean 'vector_add'?"),
+    ],
+)
+def test_a_folder_that_nothing_looks_at_is_told(folder: str, told: str, tmp_path: Path) -> None:
+    one = examined(example(tmp_path / "own"))
+    (one.assignment.folder / "pictures").mkdir()
+    assert list(check.folders(one)) == []
+    (one.assignment.folder / folder).mkdir(parents=True)
+    assert [(row.sound, row.text) for row in check.folders(one)] == [(False, told)]
+
+
+def test_a_template_without_its_file_is_told(tmp_path: Path) -> None:
+    one = examined(example(tmp_path / "own"))
+    (one.assignment.folder / TEMPLATE).unlink()
+    (row,) = check.template(one)
+    assert (row.title, row.sound) == ("template: vector_add", False)
+    assert row.text == "student_template has no vector_add.cu: write there what students begin with"
+
+
 def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
     share = ("assignment.toml", "[[problems]]\n", '[[problems]]\nmeasure = "share_of_limit"\n')
     none = replaced("unfused=lambda case: ()")
