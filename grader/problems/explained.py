@@ -20,6 +20,10 @@ _REMEDIES = {
         "it asks for one number of an array (.item(), float(x), if x > 0), which is not known when cases are "
         "made. Write torch.where(x > 0, a, b) for an if, and keep numbers in arrays, x[:1] for x[0].item()"
     ),
+    r"predicate to be bool|byte or bool tensors|mask tensor": (
+        "a condition or a mask is no bool tensor. Write mask.bool(), or mask != 0; and "
+        "torch.where(mask.bool(), x, 0) for x[mask]"
+    ),
     r"not in range for dimension|out of range|out of bounds|exceeds dimension": (
         "an index or a count is larger than the axis. Let the smallest size of its Range be large enough, or "
         'the largest count small enough; or say that one size is at most another: Range(1, 64, at_most="n")'

@@ -269,7 +269,7 @@ def handout(examination: Examination) -> Iterator[Row]:
         return
     text = paths[0].read_text(encoding="utf-8", errors="replace")
     missing = []
-    for entry in (entry for entry in examination.assignment.rules.problems if entry.graded):
+    for entry in map(examination.assignment.rules.problem, examination.problems):
         terms = _asked_for(examination.assignment, entry.id)
         missing += [f"{entry.id}'s {name}" for name in terms if name not in text]
         speeds = [("target", entry.target)] if entry.performance else []
@@ -444,7 +444,7 @@ def wrong_kernels(examination: Examination) -> Iterator[Row]:
     try:
         rows = table(examination.assignment)
         problems = kernel_problems(examination.assignment)
-        ids = {*problems, *_programs(examination.assignment)}
+        ids = {*problems, *_programs(examination.assignment), *examination.assignment.absent}
         strange = [mutant.id for mutant in rows if mutant.problem not in ids]
         if strange:
             yield Row("mutants", False, f"of no kernel problem and no program: {', '.join(strange)}")

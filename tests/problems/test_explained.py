@@ -32,6 +32,8 @@ def made(formula: Callable[..., Any], launcher: str = NUMBERS, **changes: Any) -
             lambda x: torch.bincount(x, minlength=10),
             "depends on the inputs' numbers. Write it with",
         ),
+        (INTEGERS, lambda x: torch.where(x.byte(), x, 0), "no bool tensor. Write mask.bool"),
+        (INTEGERS, lambda x: x[x.byte()], "no bool tensor. Write mask.bool"),
         (INTEGERS, lambda x: x.nonzero()[:, 0], "depends on the inputs' numbers. Write it with"),
         (NUMBERS, lambda x: x * x[0].item(), "it asks for one number of an array .* Write torch.where"),
         (NUMBERS, lambda x: x if x.sum() > 0 else -x, "it asks for one number of an array"),

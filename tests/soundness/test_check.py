@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from soundness.examples import example
 
 from grader.assignments.assignment import read
+from grader.assignments.rules import AssignmentError
 from grader.cli.arguments import FaultError
 from grader.cli.main import commands
 from grader.records.record import PerformanceResult
@@ -324,6 +326,25 @@ def test_of_one_problem_nothing_of_another_one_is_needed(tmp_path: Path) -> None
     assert [*one.kernel_problems] == [NAME]
     assert {kernel.problem.id for kernel in one.kernels} == {NAME}
     assert [row.title for row in check.unfused(one)] == [f"baseline of {NAME}"]
+
+
+def test_of_one_problem_the_module_of_another_one_may_fail(tmp_path: Path) -> None:
+    own = with_another_problem(tmp_path / "own").folder
+    (own / "problems" / "other.py").write_text("PROBLEM = problem(")
+    (own / "variants" / "other").mkdir()
+    (own / VARIANT).rename(own / "variants" / "other" / "right.cu")
+    table = own / TABLE
+    text = table.read_text()
+    table.write_text(
+        text + text[text.index("MUTANTS") :].replace("MUTANTS =", "MUTANTS +=").replace(NAME, "other")
+    )
+    one = replace(examined(replace(read(own), only=frozenset({NAME}))), progress=lambda _: None)
+    rules = next(check.check(one.assignment, one.problems))
+    assert (rules.title, rules.sound) == ("rules", True)
+    assert {kernel.name for kernel in one.kernels} == {"reference"}
+    assert [row.title for row in check.wrong_kernels(one)] == [f"mutants of {NAME}"]
+    with pytest.raises(AssignmentError, match=r"other\.py: SyntaxError"):
+        assert read(own).problems
 
 
 @pytest.mark.parametrize(
