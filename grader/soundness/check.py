@@ -32,7 +32,7 @@ from grader.problems.program import ProgramProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.file_names import HANDOUTS, is_pattern
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
 from grader.run.options import GradingOptions
@@ -76,6 +76,12 @@ MOST_SECONDS = 60.0
 
 ALLOW = ". If that formula is as right, let the bound allow it: also=(formula,), as docs/assignments.md says"
 """What a teacher may do where a right kernel cancels near 0."""
+
+LIMITED = (
+    ". If a right kernel needs as much, raise the limit in [limits] of assignment.toml "
+    "(docs/assignment_toml.md), or let a size, or seconds, of the problem be smaller"
+)
+"""What a teacher may do where the reference runs into a limit."""
 
 
 @dataclass(frozen=True)
@@ -364,7 +370,8 @@ def reference(examination: Examination, first: Record) -> Iterator[Row]:
         )
         for result in record.problems:
             if not _right(result):
-                lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
+                remedy = LIMITED if _limited(result) else ""
+                lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}{remedy}")
             used[result.id] = max(used[result.id], _most_used(result))
     for name, most in used.items():
         checked = examination.assignment.problems[name].checker is not None
@@ -723,6 +730,12 @@ def _answered(
 def _right(result: ProblemResult) -> bool:
     """Whether a kernel is right; how fast it is belongs to the target."""
     return result.correctness.verdict in {Verdict.PASS, Verdict.NOT_MEASURED}
+
+
+def _limited(result: ProblemResult) -> bool:
+    """Whether a kernel was ended because it took too long."""
+    hung = any(check.tool == "hang" and check.findings for check in result.checks)
+    return hung or any(case.ending is Ending.LIMIT for case in result.correctness.cases)
 
 
 def _most_used(result: ProblemResult) -> tuple[float, str]:

@@ -222,6 +222,18 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
         references,
         "loses points with seed 1: 1, normal: nothing was written",
     ),
+    "a reference beyond a limit": (
+        (
+            (
+                "assignment.toml",
+                "[[problems]]",
+                "[limits]\nsim_instructions = 99\nsim_instructions_per_element = 0\n"
+                "sim_instructions_per_row = 1\n\n[[problems]]",
+            ),
+        ),
+        references,
+        check.LIMITED,
+    ),
     "a variant that fails": (
         ((VARIANT, "i += gridDim.x * blockDim.x", "i += n"),),
         variants,
@@ -255,6 +267,19 @@ def test_a_folder_that_nothing_looks_at_is_told(folder: str, told: str, tmp_path
     assert list(check.folders(one)) == []
     (one.assignment.folder / folder).mkdir(parents=True)
     assert [(row.sound, row.text) for row in check.folders(one)] == [(False, told)]
+
+
+def test_bounds_that_are_wide_on_purpose_are_no_fault(tmp_path: Path) -> None:
+    wide = replaced('oracle=too_wide, wide="z is a mean of random samples"')
+    (row,) = check.half_precision(examined(example(tmp_path / "own", wide)))
+    assert (row.sound, row.text) == (None, "not looked at: z is a mean of random samples")
+
+
+def test_where_no_speed_is_asked_for_none_is_a_target(tmp_path: Path) -> None:
+    points = ("assignment.toml", "performance = 8.0 ", "performance = 0.0 ")
+    without = (HANDOUT, "a speedup of 1.5 over", "a speedup over")
+    one = examined(example(tmp_path / "own", points, without))
+    assert [row.sound for row in (*check.handout(one), *target(one))] == [True, True]
 
 
 def test_a_template_without_its_file_is_told(tmp_path: Path) -> None:
