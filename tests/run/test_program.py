@@ -209,8 +209,16 @@ def test_findings_name_lines_and_cost_points_as_they_do_for_launchers(unruly: Pr
             "answer.cu was not linked, as nothing defines helper(): it was never written",
         ),
         ("int main() { return x; }\n", "answer.cu did not compile"),
+        (
+            'extern "C" int help(int);\nnamespace { int help(float) { return 1; } }\nint main() { return help(2); }\n',
+            'answer.cu was not linked: what calls help asks for an extern "C" function, and answer.cu defines it',
+        ),
+        (
+            "int help(int);\nstatic int help(float) { return 1; }\nint main() { return help(2); }\n",
+            "answer.cu was not linked: what calls help asks for help(int), and answer.cu defines help with other",
+        ),
     ],
-    ids=["no main", "undefined", "compile error"],
+    ids=["no main", "undefined", "compile error", 'without extern "C"', "other parameters"],
 )
 def test_what_is_not_built_says_why(tmp_path: Path, text: str, message: str) -> None:
     result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
@@ -375,7 +383,7 @@ def test_a_makefile_may_be_the_student_s(tmp_path: Path) -> None:
     )
     none = submission(tmp_path / "cem", **mine, Makefile="all:\n\ttrue\n")
     assert graded(folder, none).message == (
-        "make answer made no program: there is no such target, or a file that it needs is missing"
+        "make answer made no program: there is no target answer. Give the target that makes the program this name"
     )
     absent = submission(tmp_path / "dan", **mine)
     assert graded(folder, absent).message == "Makefile is missing."
