@@ -58,6 +58,10 @@ def with_a_gap(seed):
 
 PROBLEM = replace(made, """
 
+FEW_INSTRUCTIONS = """sim_instructions = 99
+sim_instructions_per_element = 0
+sim_instructions_per_row = 1
+"""
 BLOCK_EACH = """__global__ void ker_z(float* z, const float* x, const float* y, float a) {
   z[blockIdx.x] = a * x[blockIdx.x] + y[blockIdx.x];
 }
@@ -227,8 +231,7 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
             (
                 "assignment.toml",
                 "[[problems]]",
-                "[limits]\nsim_instructions = 99\nsim_instructions_per_element = 0\n"
-                "sim_instructions_per_row = 1\n\n[[problems]]",
+                f"[limits]\n{FEW_INSTRUCTIONS}\n[[problems]]",
             ),
         ),
         references,
