@@ -117,6 +117,19 @@ def _operations() -> Iterator[str]:
         "`roll`); of what it does not, `grader problems` says so, and a formula with it has no speedup over "
         "the baseline. Give such a problem no `timing`, or `replace(PROBLEM, unfused=...)`.\n"
     )
+    yield (
+        "The shape of a result has to follow from the sizes alone. That of `bincount`, `nonzero`, `unique`, "
+        "`masked_select` and `x[mask]` depends on the numbers. Write "
+        "`torch.zeros(k).index_add(0, x.long(), torch.ones(n))` for `bincount(x)`, and "
+        "`torch.where(mask, x, 0)` for `x[mask]`. If such a shape is that of an output, a "
+        "[checker](checkers.md) says what is right.\n"
+    )
+    yield (
+        "An array of `unsigned char` is `uint8` in a formula, which PyTorch takes for numbers: write "
+        "`mask.bool()`, or `mask != 0`, where it is a condition, as in `torch.where(mask.bool(), x, y)`. "
+        "An array of `bool` needs no such call. Sums of small integers are `int64`, and `x.int()` before a "
+        "product keeps one of `uint8` or `int8` from wrapping.\n"
+    )
     rows = [
         (meaning, _names(names & WITH_KERNELS), _names(names - WITH_KERNELS))
         for meaning, names in _by_error().items()

@@ -68,6 +68,7 @@ class Assignment:
         template: the folder that students begin with.
         reference: the folder of the reference.
         modules: the folders of its problems; of a problem that is in several, the first counts.
+        only: the problems that are looked at, by id; the modules of others may fail. None for all.
     """
 
     folder: Path
@@ -76,6 +77,7 @@ class Assignment:
     template: Path
     reference: Path
     modules: tuple[Path, ...]
+    only: frozenset[str] | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -116,7 +118,8 @@ class Assignment:
         from grader.assignments.modules import load_problems  # noqa: PLC0415 - the modules load PyTorch
         from grader.assignments.programs import declared  # noqa: PLC0415 - likewise
 
-        problems = dict(load_problems(self.modules, [entry.id for entry in self.rules.problems]))
+        ids = [entry.id for entry in self.rules.problems]
+        problems = dict(load_problems(self.modules, ids, self.only))
         for entry in self.rules.problems:
             if entry.program is not None and entry.id in problems:
                 raise AssignmentError(
@@ -125,6 +128,11 @@ class Assignment:
             if entry.program is not None:
                 problems[entry.id] = declared(entry.id, entry.program, self.folders)
         return problems
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """The problems that its rules name and that are not there."""
+        return frozenset(entry.id for entry in self.rules.problems) - self.problems.keys()
 
     @cached_property
     def sha256(self) -> str:

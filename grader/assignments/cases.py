@@ -1,4 +1,4 @@
-"""How many cases a problem has in each group, and what they seem to lack.
+"""How many cases a problem has in each group, what they cost, and what they seem to lack.
 
 Layer: imports problems, and with them PyTorch.
 """
@@ -30,16 +30,20 @@ def of_all(assignment: Assignment) -> Iterator[str]:
 
 
 def counted(problem: KernelProblem) -> str:
-    """The number of cases, in all and in each group."""
-    groups = Counter(case.group for case in problem.cases(_SEED))
+    """The number of cases, in all and in each group, and about how long the simulator takes for them."""
+    cases = problem.cases(_SEED)
+    groups = Counter(case.group for case in cases)
     listed = ", ".join(f"{group} {count}" for group, count in groups.items())
-    return f"{sum(groups.values())} cases: {listed}"
+    if problem.seconds is None:
+        return f"{len(cases)} cases: {listed}"
+    seconds = sum(map(problem.seconds, cases))
+    return f"{len(cases)} cases, about {seconds:.0f} s on the simulator: {listed}"
 
 
 def doubts(problem: KernelProblem) -> Iterator[str]:
     """Why the cases may be too few: a sentence for each reason."""
     cases = problem.cases(_SEED)
-    remedy = "let its sizes, or most, be larger"
+    remedy = "let its sizes, most or seconds be larger"
     if len(cases) < FEWEST:
         yield f"only {len(cases)} cases: {remedy}, or add some in cases"
     if problem.space is None:

@@ -19,15 +19,19 @@ from grader.problems.explained import FormulaError
 from grader.problems.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
 PREFIX = "assignment_"
 """What the names of the packages begin with that modules of assignments are imported as."""
 
 
-def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, Problem]:
+def load_problems(
+    folders: Sequence[Path], ids: Sequence[str], needed: Collection[str] | None = None
+) -> Mapping[str, Problem]:
     """The problems that modules of these names define; names without a module are left out.
+
+    So are those whose module fails, unless they are ``needed``, which all are without that.
 
     Raises:
         AssignmentError: modules cannot be imported, or their ``PROBLEM`` is none or has another id; the
@@ -41,7 +45,7 @@ def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, P
         try:
             problem = getattr(load_module(folder, problem_id), "PROBLEM", None)
         except AssignmentError as error:
-            faults.append(str(error))
+            faults += [str(error)] if needed is None or problem_id in needed else []
             continue
         if not isinstance(problem, Problem) or problem.id != problem_id:
             path = folder / f"{problem_id}.py"

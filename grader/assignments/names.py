@@ -34,14 +34,16 @@ def check(assignment: Assignment) -> None:
     Raises:
         AssignmentError: it has one; the message says all of them, each with the nearest valid name.
     """
-    problems, rules = assignment.problems, assignment.rules
+    rules = assignment.rules
+    problems = {name: assignment.problems[name] for name in _looked_at(assignment)}
     if broken := [fault for name in problems if (fault := _derived(assignment, name))]:
         raise AssignmentError("\n".join(broken))
-    undefined = [entry.id for entry in rules.problems if entry.graded and entry.id not in problems]
+    wanted = [entry.id for entry in rules.problems if entry.graded]
+    undefined = [name for name in wanted if name not in problems and name in (assignment.only or wanted)]
     faults = list(_unknown("graded problem", undefined, defined(assignment.modules)))
     graded = [problems[entry.id] for entry in rules.problems if entry.id in problems]
     groups = {name: None for problem in graded for name in (*problem.groups, MEMORY_GROUP)}
-    if graded:
+    if graded and assignment.only is None:
         faults += _unknown("case group", rules.group_points, groups)
         if rules.hidden is not None:
             of_cases = [name for name in groups if name != MEMORY_GROUP]
@@ -64,9 +66,14 @@ def try_out(assignment: Assignment) -> None:
     Raises:
         AssignmentError: that fails; the message has a line for each problem.
     """
-    faults = [fault for name in assignment.problems if (fault := _derived(assignment, name, deep=True))]
+    faults = [fault for name in _looked_at(assignment) if (fault := _derived(assignment, name, deep=True))]
     if faults:
         raise AssignmentError("\n".join(faults))
+
+
+def _looked_at(assignment: Assignment) -> list[str]:
+    """The problems that are there and looked at."""
+    return [name for name in assignment.problems if assignment.only is None or name in assignment.only]
 
 
 def _derived(assignment: Assignment, name: str, *, deep: bool = False) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grader.assignments.modules import load_module
 from grader.assignments.rules import AssignmentError, nearest
 from grader.problems import wb
+from grader.problems.explained import FormulaError, check_positions
 from grader.problems.folder import FolderError, Rule, fixed_cases
 from grader.problems.program import program
 from grader.records.file_names import is_pattern
@@ -85,6 +86,10 @@ def _checker(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> C
     checker: Checker | None = getattr(load_module(path.parent, path.stem), "check", None)
     if not callable(checker):
         raise AssignmentError(f"{path}: there is no function check(case, run, outputs)")
+    try:
+        check_positions("check", checker, "case", "run", "outputs")
+    except FormulaError as error:
+        raise AssignmentError(f"{path}: {error}") from error
     return checker
 
 

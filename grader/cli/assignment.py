@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -152,6 +153,8 @@ def check(
     check_folders(json_path)
     chosen = load_assignment(name)
     selected = _selected(chosen, problems)
+    if problems:
+        chosen = replace(chosen, only=frozenset(selected))
     marks = {True: "ok", False: "!!", None: "--"}
     sound = True
     with _faults(), _progress() as progress:

@@ -300,6 +300,7 @@ class Answer:
     exit_code: int = 0  # of a program
     seconds: float = 0.0  # from the start of its process to its end, where it ended by itself
     kernels: int | None = None  # launches that it made; None where that is not known
+    kernels_printed: bool = False  # whether kernels of a program printed something
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them
     watchable: bool = False  # a call with elements that are watched would tell of them

@@ -310,7 +310,8 @@ class SimSession:
             ),
             counts=self._simulator.take_counts(),
             coverage=self._simulator.take_coverage() if self._simulator.options.coverage else NOTHING,
-            printed=printed + answer.printed,
+            printed=answer.printed if answer.files else printed + answer.printed,
+            kernels_printed=bool(printed),
         )
         gaps, forged = self._simulator.unsupported(), self._simulator.tampering()
         if forged:
@@ -396,6 +397,7 @@ class SimProgramSession(SimSession):
                 total_budget=total,
                 progress_budget=self._budget.progress(call),
                 leak_check=self._leak_check,
+                prints=True,
             )
         )
         before = self._simulator.statistics()

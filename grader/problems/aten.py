@@ -18,7 +18,7 @@ from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from grader.problems.explained import FormulaError
 
@@ -77,11 +77,13 @@ class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     Attributes:
         shapes: of tensors, in the order of the operations.
+        products: of matrix products and convolutions, the numbers whose product is that of multiplications.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.shapes: list[tuple[int, ...]] = []
+        self.products: list[tuple[int, ...]] = []
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -98,7 +100,17 @@ class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **(kwargs or {}))
         if not func.is_view and isinstance(result, torch.Tensor):
             self.shapes.append(tuple(result.shape))
+            if func.overloadpacket in _TERMS:
+                self.products.append((*result.shape, *_TERMS[func.overloadpacket](args)))
         return result
+
+
+_TERMS: Mapping[Any, Callable[[Sequence[Any]], Sequence[int]]] = {
+    **dict.fromkeys((aten.mm, aten.bmm), lambda args: args[0].shape[-1:]),
+    **dict.fromkeys((aten.addmm, aten.baddbmm), lambda args: args[1].shape[-1:]),
+    aten.convolution: lambda args: args[1].shape[1:],
+}
+"""Of these operations, what an element of the result is a sum over."""
 
 
 @cache

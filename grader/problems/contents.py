@@ -32,6 +32,7 @@ SCALED, SPANNING = "numbers of every magnitude", "integers that span a power of 
 LAST = "largest number last"
 FIRST_ALIKE, SECOND_ALIKE = "alike at first", "every second one alike"
 MOSTLY_EVEN = "segments mostly of one length"
+LONG_PATH, HUB = "one long path", "edges of one vertex"
 SPIKE, WHOLE, CANCELLING = "alike but one", "large whole numbers", "numbers that cancel"
 FAR_BELOW, RANK_ONE = "first number far below", "nearly of rank one"
 IN_GRIDS = frozenset(
@@ -385,6 +386,39 @@ def together(draws: Mapping[str, DrawAll], **shapes: tuple[int, ...]) -> dict[st
         name: Content(shape, lambda _, name=name: alone(name), fixed=True, linked=linked)  # type: ignore[misc]
         for name, shape in shapes.items()
     }
+
+
+def graph(vertices: int, edges: int) -> dict[str, Content]:
+    """The arrays ``begin`` and ``targets`` of a directed graph, whose edges may be there twice.
+
+    The edges of vertex v lead to ``targets[begin[v]]`` and so on, up to ``begin[v + 1]``. They are random;
+    also vertex 0 begins a path of as many vertices as there may be, which no other edge makes shorter; or all
+    edges begin at one vertex.
+    """
+
+    def arrays(sources: Numbers, targets: Numbers) -> dict[str, Numbers]:
+        counts = np.bincount(sources, minlength=vertices)
+        return {
+            "begin": np.concatenate([[0], np.cumsum(counts)]),
+            "targets": targets[np.argsort(sources, kind="stable")],
+        }
+
+    def drawn(random: np.random.Generator) -> dict[str, Numbers]:
+        return arrays(random.integers(vertices, size=edges), random.integers(vertices, size=edges))
+
+    def long_path(random: np.random.Generator) -> dict[str, Numbers]:
+        order = np.concatenate([[0], 1 + random.permutation(vertices - 1)])
+        later = random.integers(vertices, size=edges)
+        earlier = random.integers(later, endpoint=True)
+        steps = np.arange(min(edges, vertices - 1))
+        later[steps], earlier[steps] = steps, steps + 1
+        return arrays(order[later], order[earlier])
+
+    def hub(random: np.random.Generator) -> dict[str, Numbers]:
+        return arrays(np.full(edges, random.integers(vertices)), random.integers(vertices, size=edges))
+
+    draws = {NORMAL: drawn, LONG_PATH: long_path, HUB: hub}
+    return together(draws, begin=(vertices + 1,), targets=(edges,))
 
 
 def truths(*shape: int) -> Content:

@@ -72,7 +72,7 @@ from grader.problems.contents import (
 )
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES, VECTORS
-from grader.problems.explained import FormulaError, explained
+from grader.problems.explained import FormulaError, check_named, explained
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ArrayParameter,
@@ -96,7 +96,7 @@ from grader.problems.problem import (
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
 from grader.problems.scalars import ExactSizes
 from grader.problems.sequence import CallSequence, Declared
-from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
+from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, SECONDS, Cost, derived, suited
 from grader.problems.structs import flat, grouped, struct
 from grader.problems.tracing import traced
 
@@ -119,6 +119,7 @@ __all__ = ["FormulaError", "Range", "backward_of", "problem"]
 
 FEW = 6  # places along a size of an example
 SOME = 64  # elements of a case, from which on a few of them may change places
+MULTIPLICATIONS = 128  # that count as much as an element in the budget of a grid
 SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+|([\w ]+?)\s*\*\s*)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
@@ -152,6 +153,7 @@ def problem(
     cases: Sequence[tuple[str, Sizes, str]] = (),
     without: Sequence[str] = (),
     most: int = MOST_ELEMENTS,
+    seconds: float = SECONDS,
     budget: Budget | None = None,
 ) -> KernelProblem:
     """The problem of implementing ``formula``; the module's text has an example.
@@ -184,6 +186,8 @@ def problem(
         cases: further cases: group, sizes and distribution.
         without: distributions to leave out. With ``HUGE``, ``SCALED`` and ``WHOLE`` are, too.
         most: elements of all arrays of a derived case; fewer where the formula itself makes far larger ones.
+        seconds: that the simulator may take on two cores for all derived cases: where the formula multiplies
+            much, their sizes are lowered, and those that never fit are left out.
         budget: elements of all arrays of the cases in which sizes are large together; without it the usual
             ones, and not more than ``most``.
 
@@ -210,6 +214,7 @@ def problem(
         cases=cases,
         without=without,
         most=most,
+        seconds=seconds,
         budget=budget,
     )
 
@@ -231,6 +236,7 @@ def of_parameters(
     cases: Sequence[tuple[str, Sizes, str]] = (),
     without: Sequence[str] = (),
     most: int = MOST_ELEMENTS,
+    seconds: float = SECONDS,
     budget: Budget | None = None,
     sequence: CallSequence | None = None,
 ) -> KernelProblem:
@@ -256,6 +262,7 @@ def of_parameters(
             "timing is for one launcher that is called once: the speed of several calls cannot be measured. "
             "Leave timing out"
         )
+    _check_functions(formula, also, inputs, outputs)
     if formula is None and check is None:
         raise FormulaError("there is neither a formula nor a check: one of them says what is right")
     if sequence is not None:
@@ -272,6 +279,7 @@ def of_parameters(
         tuple(cases),
         tuple(without),
         most,
+        seconds,
         budget or _budget(most),
         timed=bool(timing),
         free=tuple(free),
@@ -291,6 +299,7 @@ def of_parameters(
         space=parts.space,
         similar=parts.similar,
         wide=parts.wide_bounds,
+        seconds=parts.seconds_of,
     )
     if sequence is not None:
         sequence.checked(parts.roomy, parts.shapes(parts.roomy))
@@ -307,6 +316,19 @@ def of_parameters(
         slices=parts.slices,
         turning=() if parts.fixed else independence.turning(*parts.example),
     )
+
+
+def _check_functions(
+    formula: Formula | None,
+    also: Sequence[Formula],
+    inputs: Callable[..., object],
+    outputs: Callable[..., object] | None,
+) -> None:
+    """Refuse functions whose arguments have no names."""
+    functions = [("the formula", formula), ("inputs", inputs), ("outputs", outputs)]
+    for part, function in (*functions, *(("a formula of also", other) for other in also)):
+        if function is not None:
+            check_named(part, function)
 
 
 def _check_ranges(sizes: Mapping[str, Range]) -> None:
@@ -403,6 +425,7 @@ class _Parts:
     by_hand: tuple[tuple[str, Sizes, str], ...]
     without: tuple[str, ...]
     most: int
+    seconds: float
     budget: Budget
     timed: bool
     free: tuple[str, ...]
@@ -541,24 +564,39 @@ class _Parts:
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
     def about(self, sizes: Sizes) -> int:
-        """A quick estimate of ``elements``, or of an intermediate result's where these are more."""
-        arrays, results = self._growth
-        return max(
-            sum(shape.elements(sizes) for shape in arrays), *(shape.elements(sizes) for shape in results), 0
-        )
+        """A quick estimate of ``elements``; of an intermediate result, or of the work, if that is more."""
+        arrays, results, _ = self._growth
+        work = self.multiplications(sizes) // MULTIPLICATIONS
+        return max(work, sum(shape.elements(sizes) for shape in arrays), *_elements(results, sizes))
+
+    def multiplications(self, sizes: Sizes) -> int:
+        """About how many of its matrix products and convolutions the formula makes."""
+        *_, products = self._growth
+        return sum(_elements(products, sizes))
+
+    def seconds_of(self, case: Case) -> float:
+        """About how long the simulator takes for a case."""
+        return self.cost.of_case({**self.least, **case.sizes}, case.orders)
 
     @cached_property
-    def _growth(self) -> tuple[list[_Growing], list[_Growing]]:
-        """How the arrays grow, and how the results of the formula's operations do."""
-        return self._growing(self.shapes), list(dict.fromkeys(self._growing(self.results)))
+    def cost(self) -> Cost:
+        """What the derived cases may cost."""
+        return Cost(self.elements, self.multiplications, self.most, self.seconds)
 
-    def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
-        """The shape of the result of each operation; none where one depends on the inputs' numbers."""
-        if self.formula is None:
-            return {}
-        with torch.device("meta"), Results() as recorded, suppress(FormulaError):
-            self.called(self.formula, self.empty(sizes))
-        return {str(number): shape for number, shape in enumerate(recorded.shapes)}
+    @cached_property
+    def _growth(self) -> tuple[list[_Growing], list[_Growing], list[_Growing]]:
+        """How the arrays grow, how the results of the formula's operations do, and how its products do."""
+        results = self._growing(lambda sizes: _numbered(self.results(sizes).shapes))
+        products = self._growing(lambda sizes: _numbered(self.results(sizes).products))
+        return self._growing(self.shapes), list(dict.fromkeys(results)), products
+
+    def results(self, sizes: Sizes) -> Results:
+        """The result of each operation; none where one depends on the inputs' numbers."""
+        recorded = Results()
+        with torch.device("meta"), recorded, suppress(FormulaError):
+            if self.formula is not None:
+                self.called(self.formula, self.empty(sizes))
+        return recorded
 
     def _growing(self, shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]) -> list[_Growing]:
         begin = self.roomy
@@ -621,9 +659,8 @@ class _Parts:
             self.sizes,
             [name for name in self.distributions if name not in IN_GRIDS],
             self.passed,
-            self.elements,
+            self.cost,
             self.by_hand,
-            most=self.most,
             streams=any(isinstance(parameter, StreamParameter) for parameter in self.parameters),
         )
 
@@ -749,7 +786,7 @@ class _Parts:
         distributed = _distributed(contents, case.distribution)
         linked, numbers = self.drawn_together(random, arguments, case)
         arrays = {
-            array.name: linked[array.name].astype(DTYPES[array.dtype].storage)
+            array.name: linked[array.name]
             if array.name in linked
             else content.drawn(
                 random,
@@ -791,8 +828,16 @@ class _Parts:
             for draws in {id(draws): draws for draws in linked}.values():
                 drawn |= draws.drawn(random, case.distribution)
         types = {scalar.name: scalar.ctype for scalar in self.scalar_parameters}
-        numbers = {name: _of_type(types[name], drawn.pop(name).item()) for name in types if name in drawn}
-        return drawn, numbers
+        numbers = {name: drawn.pop(name).item() for name in types if name in drawn}
+        arrays = {
+            array.name: _stored(array, drawn[array.name]) for array in self.arrays if array.name in drawn
+        }
+        for name, number in numbers.items():
+            if types[name] not in {"float", "double"} and number != _of_type(types[name], number):
+                raise FormulaError(
+                    f"together draws {number:g} for {name}, which is no {types[name]}: round it"
+                )
+        return arrays, {name: _of_type(types[name], number) for name, number in numbers.items()}
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
@@ -997,6 +1042,14 @@ class _Parts:
         return run
 
 
+def _elements(shapes: Sequence[_Growing], sizes: Sizes) -> list[int]:
+    return [shape.elements(sizes) for shape in shapes]
+
+
+def _numbered(shapes: Sequence[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    return {str(number): shape for number, shape in enumerate(shapes)}
+
+
 def _distributed(
     contents: Mapping[ArrayParameter, Content], distribution: str
 ) -> dict[ArrayParameter, Content]:
@@ -1006,6 +1059,20 @@ def _distributed(
     }
     most = max((len(content.shape) for content in knowing.values()), default=0)
     return {array: content for array, content in knowing.items() if len(content.shape) == most}
+
+
+def _stored(array: ArrayParameter, drawn: NDArray[Any]) -> NDArray[np.generic]:
+    """The numbers of ``together`` as elements of an array; integers have to be the same there."""
+    dtype = DTYPES[array.dtype]
+    with np.errstate(invalid="ignore", over="ignore"):
+        stored = drawn.astype(dtype.storage)
+    changed = stored != drawn
+    if dtype.exact and changed.any():
+        raise FormulaError(
+            f"together draws {drawn[changed][0]:g} for {array.name}, which {dtype.spellings[0]} does not "
+            "hold: draw integers of its range, or round them"
+        )
+    return stored
 
 
 def _of_type(ctype: str, number: float) -> int | bool | float:

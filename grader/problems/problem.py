@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.problems.dtypes import DTYPES
+from grader.problems.explained import check_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -514,6 +515,11 @@ class Problem:
     checker: Checker | None = None
     similar: Callable[[Case, int], Case | None] = _none_is_similar
 
+    def __post_init__(self) -> None:
+        """Refuse a checker that cannot be called."""
+        if self.checker is not None:
+            check_positions("check", self.checker, "case", "inputs", "outputs")
+
     @property
     def sources(self) -> tuple[str, ...]:
         """The files of a submission that are compiled."""
@@ -584,6 +590,7 @@ class KernelProblem(Problem):
         space: which inputs it may have; None where nobody has said.
         wide: why its bounds are wider than rounding explains, such as of a mean of random samples; otherwise
             empty. The soundness check then asks for no case that finds numbers of fewer bits.
+        seconds: about how long the simulator takes for a case on two cores; None where nobody knows.
     """
 
     entry_point: str
@@ -600,6 +607,7 @@ class KernelProblem(Problem):
     returns: str = ""
     space: Space | None = None
     wide: str = ""
+    seconds: Callable[[Case], float] | None = None
 
     @property
     def entry_points(self) -> tuple[str, ...]:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from grader.records.findings import Index, Line, Place
 
+_IN_LIBRARY = (
+    "{library} does this in a call of yours: compare the sizes, strides and pointers of the call with the "
+    "memory that they belong to."
+)
 _OPTIONAL = re.compile(r"\[([^]]*)]")
 _ALTERNATIVES = {
     "target": (
@@ -91,6 +95,8 @@ def advice(finding: _Told, between: str = "") -> tuple[str, str]:
     fields = {**_fields(finding), "between": between}
     in_python = in_triton(finding) and reason is not kind.reasons.get(finding.reason)
     do = reason.do if in_python or not in_triton(finding) else kind.triton or reason.do
+    if library := finding.values.get("in_library"):
+        do = _IN_LIBRARY.format(library=library)
     return _filled(reason.mistake or kind.mistake, fields), _filled(do or kind.do, fields)
 
 

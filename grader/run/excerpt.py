@@ -11,7 +11,7 @@ from grader.records.mangled import own_name
 from grader.records.record import SourceLines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from grader.records.findings import Finding
 
@@ -19,6 +19,17 @@ AROUND = 3  # lines before the place, and after it
 MOST_CHARACTERS = 200  # of a line
 _LAUNCH = r"^(?!\s*//).*?\b{}\s*(?:<[^;{{}}]*?>)?\s*<<<"
 _CALL = r"^(?!\s*//).*?\b{}\s*\("
+_NESTED = re.compile(r"_ZNK?(\d+)(\w+)")
+_LIBRARIES = {
+    "cublas": "cuBLAS",
+    "cusparse": "cuSPARSE",
+    "curand": "cuRAND",
+    "cub": "CUB",
+    "thrust": "Thrust",
+}
+_OF_HEADERS = ("thrust", "cub")  # whose calls have names of their own, and whose kernels are CUB's
+_OTHERWISE = r"(?:Create|Destroy|Set|Get)\w*"  # calls that launch nothing
+_NO_ALGORITHM = r"(?:\w+_vector|\w+_ptr|\w+_iterator|\w+_cast|tuple|pair)\b"
 
 
 def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines | None:
@@ -58,7 +69,9 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
         first = min(ways, key=lambda way: way.line)
         return first.file, first.line
     if finding.line and finding.kind != STREAMS and finding.reason != "none_asked_for":
-        return finding.file, finding.line
+        return (
+            _innermost(finding, sources) or _call_of_library(finding, sources) or (finding.file, finding.line)
+        )
     host = next((str(fact.value) for fact in finding.facts if fact.name in {"function", "call"}), "")
     name = host or own_name(finding.kernel)
     if not name:
@@ -71,6 +84,58 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
         for match in search.finditer(text)
     ]
     return positions[0] if len(positions) == 1 else (finding.file, finding.line)
+
+
+def library_of(finding: Finding, sources: Mapping[str, bytes]) -> str:
+    """The library of CUDA in which a finding is; "" if it is none, or a line of the sources leads there."""
+    library = _namespace(finding.kernel)
+    if library not in _LIBRARIES or not finding.line or _innermost(finding, sources):
+        return ""
+    return _LIBRARIES["thrust" if library == "cub" and _calls(("thrust",), sources) else library]
+
+
+def _namespace(kernel: str) -> str:
+    """The outermost namespace of a kernel, whose name may be too long to be read as a whole."""
+    match = _NESTED.match(kernel)
+    return match[2][: int(match[1])] if match else ""
+
+
+def _innermost(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int] | None:
+    """The innermost line of the sources that leads to a finding; None where none does."""
+    calls = finding.places[0].calls if finding.places else ()
+    lines = [(finding.file, finding.line), *((place.file, place.line) for place in calls)]
+    return next(((file, line) for file, line in lines if excerpt(sources, file, line)), None)
+
+
+def _call_of_library(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int] | None:
+    """The line that calls the library in which a finding is, if the sources have one such line."""
+    library = _namespace(finding.kernel)
+    if library in _OF_HEADERS:
+        calls = _calls(_OF_HEADERS, sources)
+    elif library in _LIBRARIES:
+        of_kernel = rf"{library}\w*?{re.escape(own_name(finding.kernel))}\w*"
+        calls = _lines(of_kernel, sources) or _lines(rf"{library}(?!{_OTHERWISE})[A-Z]\w*", sources)
+    else:
+        return None
+    return calls[0] if len(calls) == 1 else None
+
+
+def _calls(libraries: Iterable[str], sources: Mapping[str, bytes]) -> list[tuple[str, int]]:
+    """The lines that call algorithms of libraries of headers."""
+    names = "|".join(libraries)
+    return _lines(rf"(?:{names})::(?!{_NO_ALGORITHM})[\w:]+(?:<[^;(){{}}]*>)?", sources)
+
+
+def _lines(name: str, sources: Mapping[str, bytes]) -> list[tuple[str, int]]:
+    """The lines of the sources with a call of a function that this regular expression describes."""
+    search = re.compile(_CALL.format(name), re.MULTILINE)
+    texts = {file: _text(content) for file, content in sources.items()}
+    lines = [
+        (file, text.count("\n", 0, match.end()) + 1)
+        for file, text in texts.items()
+        for match in search.finditer(text)
+    ]
+    return [*dict.fromkeys(lines)]
 
 
 def place_of_call(name: str, sources: Mapping[str, bytes]) -> tuple[str, int]:

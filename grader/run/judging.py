@@ -41,7 +41,7 @@ from grader.records.record import (
 )
 from grader.records.verdict import Ending, Verdict
 from grader.run import demands, kernel
-from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
+from grader.run.excerpt import excerpt, library_of, line_of, place_of, place_of_call
 from grader.run.following import Following
 from grader.run.kept import Kept
 from grader.run.kinds import kind_of
@@ -620,6 +620,7 @@ def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckRe
 def _finding(finding: Finding, waived: str, sources: Mapping[str, bytes]) -> FindingRecord:
     """A finding with what the sources hold at its places."""
     file, line = place_of(finding, sources)
+    library = library_of(finding, sources)
     return FindingRecord(
         waived=waived,
         severity=finding.severity,
@@ -632,6 +633,6 @@ def _finding(finding: Finding, waived: str, sources: Mapping[str, bytes]) -> Fin
             PlaceRecord(**vars(place), text=line_of(sources, place.file, place.line))
             for place in finding.places
         ],
-        facts=dict(finding.values),
+        facts={**finding.values, **({"in_library": library} if library else {})},
         source=excerpt(sources, file, line),
     )

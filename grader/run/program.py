@@ -147,7 +147,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     if build.artefact is None:
         if refused is not None:
             raise NotJudgedError(_refusal(refused, problem), result)
-        why = unbuilt(build, problem.uses)
+        why = unbuilt(build, problem.uses, contents)
         verdict = Verdict.FAIL if why.decides else Verdict.NOT_MEASURED
         remedied = result.model_copy(update={"remedy": why.remedy or "".join(f"{note}." for note in notes)})
         raise NotJudgedError("; ".join((why.message, *notes)), remedied, verdict)
@@ -267,7 +267,7 @@ def _reference(conduct: Conduct, problem: ProgramProblem) -> tuple[Path, tuple[P
     else:
         build = _built_reference(conduct, problem)
     if build.artefact is None:
-        raise NotJudgedError(unbuilt(build, problem.uses).message)
+        raise NotJudgedError(unbuilt(build, problem.uses, problem.rival).message)
     return build.artefact, _replacements(material, problem)
 
 

@@ -93,6 +93,7 @@ class Options:
     late_streams: bool = False  # work runs only when something waits for it, the last issued first
     open: bool = False  # programs may bring PTX that was not loaded here
     leak_check: bool = False
+    prints: bool = False  # whether what kernels print is output of the program, too
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ def simulate(
     options = Options(
         open=True,
         leak_check=leak_check,
+        prints=True,
         counters=False,  # nobody asks for them here
         overflow=overflow,
         threads=len(os.sched_getaffinity(0)),

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from grader.assignments import names
 from grader.assignments.cases import counted, doubts
 from grader.assignments.mutants import VARIANTS, table
-from grader.assignments.rules import AssignmentError
+from grader.assignments.rules import AssignmentError, nearest
 from grader.judge.correctness.diagnosis import CANCELS
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
@@ -30,8 +31,8 @@ from grader.problems.problem import KernelProblem, ModelProblem
 from grader.problems.program import ProgramProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
-from grader.records.file_names import HANDOUTS
-from grader.records.verdict import Verdict
+from grader.records.file_names import HANDOUTS, is_pattern
+from grader.records.verdict import Ending, Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
 from grader.run.options import GradingOptions
@@ -66,11 +67,21 @@ if TYPE_CHECKING:
 ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
 """A float32 rounded to as many bits as half precision has."""
 
+_FOLDERS = ("problems", "mutants", VARIANTS, "cases")
+_IN_LANGUAGES = ("reference", "student_template")
+_ALIKE = 0.75  # so that a name seems to be another one
+
 MOST_SECONDS = 60.0
 """That the cases of a problem take with the reference, before the check warns."""
 
 ALLOW = ". If that formula is as right, let the bound allow it: also=(formula,), as docs/assignments.md says"
 """What a teacher may do where a right kernel cancels near 0."""
+
+LIMITED = (
+    ". If a right kernel needs as much, raise the limit in [limits] of assignment.toml "
+    "(docs/assignment_toml.md), or let a size, or seconds, of the problem be smaller"
+)
+"""What a teacher may do where the reference runs into a limit."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +220,7 @@ def check(
     kept = Kept(path, identity(assignment, device, sandbox))
     bench = Bench(remembers=True)
     examination = Examination(assignment, problems, seeds, device, sandbox, progress, bench, kept)
+    yield from folders(examination)
     yield from handout(examination)
     yield from enough_cases(examination)
     yield from magnitudes(examination)
@@ -263,7 +275,7 @@ def handout(examination: Examination) -> Iterator[Row]:
         return
     text = paths[0].read_text(encoding="utf-8", errors="replace")
     missing = []
-    for entry in (entry for entry in examination.assignment.rules.problems if entry.graded):
+    for entry in map(examination.assignment.rules.problem, examination.problems):
         terms = _asked_for(examination.assignment, entry.id)
         missing += [f"{entry.id}'s {name}" for name in terms if name not in text]
         speeds = [("target", entry.target)] if entry.performance else []
@@ -275,6 +287,19 @@ def handout(examination: Examination) -> Iterator[Row]:
         missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]
     summary = f"does not name {', '.join(missing)}" if missing else "names all"
     yield Row("handout", not missing, f"{paths[0].name} {summary}")
+
+
+def folders(examination: Examination) -> Iterator[Row]:
+    """No folder has a name that nothing looks at, and that seems to be meant for another one."""
+    rules, own = examination.assignment.rules, examination.assignment.folder
+    further = (f"{name}_{language}" for name in _IN_LANGUAGES for language in rules.every_language)
+    known = [*_FOLDERS, rules.template, rules.reference, *further]
+    for path in (path for path in sorted(own.iterdir()) if path.is_dir() and path.name not in known):
+        if meant := get_close_matches(path.name, known, 1, _ALIKE):
+            yield Row("folders", False, f"nothing looks at {path.name}/: call it {meant[0]}")
+    ids = [entry.id for entry in rules.problems]
+    for path in (path for path in sorted(own.glob(f"{VARIANTS}/*")) if path.name not in ids):
+        yield Row("folders", False, f"{VARIANTS}/{path.name} is of no problem.{nearest(path.name, ids)}")
 
 
 def enough_cases(examination: Examination) -> Iterator[Row]:
@@ -301,10 +326,20 @@ def magnitudes(examination: Examination) -> Iterator[Row]:
 
 
 def template(examination: Examination) -> Iterator[Row]:
-    """The template compiles and earns nothing, with a reason."""
-    yield from _nothing_earned(
-        "template", examination.graded(examination.assignment.template, SEED, device="sim")
-    )
+    """The template has each problem's files, compiles and earns nothing, with a reason."""
+    folder = examination.assignment.template
+    names = {path.name for path in folder.rglob("*")}
+    begun = []
+    for name in examination.problems:
+        files = [file for file in examination.assignment.problems[name].files if not is_pattern(file)]
+        absent = [file for file in files if Path(file).name not in names]
+        if absent:
+            text = f"{folder.name} has no {', '.join(absent)}: write there what students begin with"
+            yield Row(f"template: {name}", False, text)
+        else:
+            begun.append(name)
+    if begun:
+        yield from _nothing_earned("template", examination.graded(folder, SEED, begun, device="sim"))
 
 
 def _nothing_earned(name: str, record: Record) -> Iterator[Row]:
@@ -335,7 +370,8 @@ def reference(examination: Examination, first: Record) -> Iterator[Row]:
         )
         for result in record.problems:
             if not _right(result):
-                lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
+                remedy = LIMITED if _limited(result) else ""
+                lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}{remedy}")
             used[result.id] = max(used[result.id], _most_used(result))
     for name, most in used.items():
         checked = examination.assignment.problems[name].checker is not None
@@ -373,7 +409,7 @@ def _cost(seconds: float | None) -> tuple[bool | None, str]:
     text = f"the cases of the reference take {seconds:.0f} s here"
     if seconds <= MOST_SECONDS:
         return True, text
-    return None, f"{text}: let most, the budget or a size be smaller, as each student waits so long"
+    return None, f"{text}: let seconds, the budget or a size be smaller, as each student waits so long"
 
 
 def _full_marks(seeds: int, share: float, where: str, *, checked: bool = False) -> str:
@@ -415,7 +451,7 @@ def wrong_kernels(examination: Examination) -> Iterator[Row]:
     try:
         rows = table(examination.assignment)
         problems = kernel_problems(examination.assignment)
-        ids = {*problems, *_programs(examination.assignment)}
+        ids = {*problems, *_programs(examination.assignment), *examination.assignment.absent}
         strange = [mutant.id for mutant in rows if mutant.problem not in ids]
         if strange:
             yield Row("mutants", False, f"of no kernel problem and no program: {', '.join(strange)}")
@@ -694,6 +730,12 @@ def _answered(
 def _right(result: ProblemResult) -> bool:
     """Whether a kernel is right; how fast it is belongs to the target."""
     return result.correctness.verdict in {Verdict.PASS, Verdict.NOT_MEASURED}
+
+
+def _limited(result: ProblemResult) -> bool:
+    """Whether a kernel was ended because it took too long."""
+    hung = any(check.tool == "hang" and check.findings for check in result.checks)
+    return hung or any(case.ending is Ending.LIMIT for case in result.correctness.cases)
 
 
 def _most_used(result: ProblemResult) -> tuple[float, str]:

@@ -131,7 +131,7 @@ def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -
         name = path.parent.name
         if isinstance(assignment.problems.get(name), ProgramProblem):
             continue
-        if name not in problems:
+        if name not in {*problems, *assignment.absent}:
             raise AssignmentError(
                 f"{path} lies in no folder of a kernel problem. Valid: {', '.join(problems)}."
             )

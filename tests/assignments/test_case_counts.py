@@ -33,5 +33,7 @@ def test_few_cases_are_told() -> None:
     usual = scaled()
     few = replace(usual, cases=lambda seed: usual.cases(seed)[:5])
     first, *further = doubts(few)
-    assert first.startswith("only 5 cases: let its sizes, or most, be larger")
-    assert further == ["no case has n above 32, and 1048576 is allowed: let its sizes, or most, be larger"]
+    assert first.startswith("only 5 cases: let its sizes, most or seconds be larger")
+    assert further == [
+        "no case has n above 32, and 1048576 is allowed: let its sizes, most or seconds be larger"
+    ]

@@ -32,6 +32,8 @@ def made(formula: Callable[..., Any], launcher: str = NUMBERS, **changes: Any) -
             lambda x: torch.bincount(x, minlength=10),
             "depends on the inputs' numbers. Write it with",
         ),
+        (INTEGERS, lambda x: torch.where(x.byte(), x, 0), "no bool tensor. Write mask.bool"),
+        (INTEGERS, lambda x: x[x.byte()], "no bool tensor. Write mask.bool"),
         (INTEGERS, lambda x: x.nonzero()[:, 0], "depends on the inputs' numbers. Write it with"),
         (NUMBERS, lambda x: x * x[0].item(), "it asks for one number of an array .* Write torch.where"),
         (NUMBERS, lambda x: x if x.sum() > 0 else -x, "it asks for one number of an array"),
@@ -58,6 +60,18 @@ def test_what_a_formula_raises_is_explained(launcher: str, formula: Callable[...
 def test_wrong_inputs_are_explained(inputs: Callable[..., Any], told: str) -> None:
     with pytest.raises(FormulaError, match=told):
         made(lambda x: 2 * x, inputs=inputs)
+
+
+def test_a_function_of_pytorch_alone_is_no_formula() -> None:
+    with pytest.raises(FormulaError, match="the formula has no names of arguments that can be seen: write"):
+        made(torch.conv2d)
+
+
+@pytest.mark.parametrize("check", [lambda _outputs: "", lambda _case, _inputs, _outputs, _more: ""])
+def test_a_checker_with_other_arguments_is_refused(check: Callable[..., str]) -> None:
+    told = r"^check is def check\((_outputs|.*_more)\): it gets case, inputs, outputs, so write def check"
+    with pytest.raises(FormulaError, match=told):
+        made(lambda x: 2 * x, check=check)
 
 
 def test_a_size_without_a_range_is_refused() -> None:

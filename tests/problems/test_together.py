@@ -10,9 +10,12 @@ import torch
 
 from grader.problems.contents import (
     ASCENDING,
+    HUB,
+    LONG_PATH,
     NORMAL,
     SOME_LONG,
     ascending,
+    graph,
     integers,
     offsets,
     permutation,
@@ -162,3 +165,48 @@ def test_what_does_not_fit_is_refused(draws: Any, text: str) -> None:  # noqa: A
             inputs=lambda n: together(draws, x=(n,)),
             sizes={"n": Range(1, 10)},
         )
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ({"x": [1, 2.5], "k": 3}, "together draws 2.5 for x, which int does not hold: draw integers"),
+        ({"x": [1, 2**31], "k": 3}, "together draws 2.14748e.09 for x, which int does not hold"),
+        ({"x": [np.nan, 1], "k": 3}, "together draws nan for x"),
+        ({"x": [1, 2], "k": 2.5}, "together draws 2.5 for k, which is no int: round it"),
+    ],
+)
+def test_numbers_that_a_type_does_not_hold_are_refused(drawn: dict[str, Any], text: str) -> None:
+    with pytest.raises(FormulaError, match=text):
+        problem(
+            id="x",
+            file="x.cu",
+            launcher="launch_x(int* y, const int* x, int k, int n, cudaStream_t stream)",
+            formula=lambda x, k: k * x,
+            inputs=lambda: together({NORMAL: lambda _: drawn}, x=(2,), k=()),
+            sizes={"n": Range(1, 10)},
+        )
+
+
+@pytest.mark.parametrize(("vertices", "edges"), [(1, 1), (1, 5), (40, 1), (40, 39), (40, 300), (300, 40)])
+def test_a_graph_has_a_long_path_that_no_edge_makes_shorter(vertices: int, edges: int) -> None:
+    contents = graph(vertices, edges)
+    linked = contents["begin"].linked
+    assert linked is not None
+    assert {content.shape for content in contents.values()} == {(vertices + 1,), (edges,)}
+    for distribution in linked.draws:
+        drawn = linked.drawn(np.random.default_rng(1), distribution)
+        begin, targets = drawn["begin"], drawn["targets"]
+        assert (begin[0], begin[-1]) == (0, edges)
+        assert (np.diff(begin) >= 0).all()
+        assert ((targets >= 0) & (targets < vertices)).all()
+        level = {0: 0}
+        for vertex in (reached := [0]):
+            for target in targets[begin[vertex] : begin[vertex + 1]].tolist():
+                if target not in level:
+                    level[target] = level[vertex] + 1
+                    reached.append(target)
+        if distribution == LONG_PATH:
+            assert max(level.values()) == min(edges, vertices - 1)
+        if distribution == HUB:
+            assert np.count_nonzero(np.diff(begin)) == 1

@@ -209,8 +209,16 @@ def test_findings_name_lines_and_cost_points_as_they_do_for_launchers(unruly: Pr
             "answer.cu was not linked, as nothing defines helper(): it was never written",
         ),
         ("int main() { return x; }\n", "answer.cu did not compile"),
+        (
+            'extern "C" int f(int);\nnamespace { int f(float) { return 1; } }\nint main() { return f(2); }\n',
+            'answer.cu was not linked: what calls f asks for an extern "C" function, and answer.cu',
+        ),
+        (
+            "int f(int);\nstatic int f(float) { return 1; }\nint main() { return f(2); }\n",
+            "answer.cu was not linked: what calls f asks for f(int), and answer.cu defines f with other",
+        ),
     ],
-    ids=["no main", "undefined", "compile error"],
+    ids=["no main", "undefined", "compile error", 'without extern "C"', "other parameters"],
 )
 def test_what_is_not_built_says_why(tmp_path: Path, text: str, message: str) -> None:
     result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
@@ -235,6 +243,59 @@ def test_a_program_runs_in_a_sandbox_that_only_bounds_its_process(tmp_path: Path
         "two": DEEDS["139"],
         "three": "the program printed nothing, and ended with exit code 2",
     }
+
+
+IDLE = """#include <cstdio>
+__global__ void k(int *x) { BODY }
+int main() {
+  int *x, y = 0;
+  cudaMalloc(&x, 4);
+  k<<<1, 1>>>(x);
+  cudaDeviceSynchronize();
+  HOST
+  cudaFree(x);
+}
+"""
+FETCHED = r'cudaMemcpy(&y, x, 4, cudaMemcpyDefault); printf("%d\n", y);'
+
+
+@pytest.mark.parametrize(
+    ("kernel", "host", "message"),
+    [
+        (
+            "",
+            'puts("42");',
+            "the output is right, but no kernel reads or writes memory, or prints: the program",
+        ),
+        ("*x = 42;", FETCHED, ""),
+        ("atomicExch(x, 42);", FETCHED, ""),
+        (r'printf("42\n");', "", ""),
+    ],
+    ids=["empty kernel", "store", "atomic", "printing kernel"],
+)
+def test_a_kernel_has_to_determine_the_output(tmp_path: Path, kernel: str, host: str, message: str) -> None:
+    text = IDLE.replace("BODY", kernel).replace("HOST", host)
+    result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
+    (case,) = result.correctness.cases
+    assert (case.verdict is Verdict.FAIL) is bool(message)
+    assert case.message.startswith(message)
+
+
+def test_a_case_without_elements_is_right_if_others_have_some(tmp_path: Path) -> None:
+    cases = {
+        "none": {"args": "0", "expected.txt": "0\n"},
+        "some": {"args": "42", "expected.txt": "42\n"},
+    }
+    fetched = f'if (n) {{ {FETCHED} }} else puts("0");'
+    text = (
+        IDLE.replace("BODY", "if (n) *x = n;").replace("HOST", fetched).replace("int *x)", "int *x, int n)")
+    )
+    text = text.replace("main() {", "main(int, char **words) { const int n = atoi(words[1]);")
+    text = text.replace("(x);\n  cudaD", "(x, n);\n  cudaD").replace(
+        "<cstdio>", "<cstdio>\n#include <cstdlib>"
+    )
+    result = graded(assignment(tmp_path / "a", cases), submission(tmp_path / "ann", answer_cu=text))
+    assert [case.verdict for case in result.correctness.cases] == [Verdict.PASS, Verdict.PASS]
 
 
 def test_two_mains_are_told(tmp_path: Path) -> None:
@@ -375,7 +436,8 @@ def test_a_makefile_may_be_the_student_s(tmp_path: Path) -> None:
     )
     none = submission(tmp_path / "cem", **mine, Makefile="all:\n\ttrue\n")
     assert graded(folder, none).message == (
-        "make answer made no program: there is no such target, or a file that it needs is missing"
+        "make answer made no program: there is no target answer. "
+        "Give the target that makes the program this name"
     )
     absent = submission(tmp_path / "dan", **mine)
     assert graded(folder, absent).message == "Makefile is missing."
@@ -750,9 +812,15 @@ def test_the_checker_of_a_table_needs_no_expected_output(tmp_path: Path) -> None
     with pytest.raises(AssignmentError, match="there is no function check"):
         assert read(folder).problems
     before = read(folder).sha256
-    (tmp_path / "b").mkdir()
-    folder = folder.rename(tmp_path / "b" / "a")  # a module is imported once
-    (folder / "check.py").write_text(CHECK)
+    for name, text in (("b", "def check(outputs): ..."), ("c", CHECK)):
+        (tmp_path / name).mkdir()
+        folder = folder.rename(tmp_path / name / "a")  # a module is imported once
+        (folder / "check.py").write_text(text)
+        if text != CHECK:
+            with pytest.raises(
+                AssignmentError, match=r"it gets case, run, outputs, so write def check\(case, run"
+            ):
+                assert read(folder).problems
     assert read(folder).sha256 != before
     problem = read(folder).problems["answer"]
     assert isinstance(problem, ProgramProblem)

@@ -143,8 +143,45 @@ def test_checks_watch_the_kernels_of_a_library(tmp_path: Path) -> None:
     result = graded(tmp_path, text, 'libraries = ["cublas"]')
     findings = [finding for check in result.checks for finding in check.findings]
     assert {demangled(finding.kernel) for finding in findings} == {"cublas::axpy<float>"}
-    assert {finding.file for finding in findings} == {"cublas.cu"}
+    assert {place.file for finding in findings for place in finding.places} == {"cublas.cu"}
+    assert {finding.file for finding in findings} == {"calls.cu"}
     assert result.verdict is Verdict.FAIL
+
+
+OUTSIDE = """#include <cstdio>
+#include <cublas_v2.h>
+#include <thrust/device_ptr.h>
+#include <thrust/reduce.h>
+int main() {
+  float *x, y = 1, two = 2;
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  cudaMalloc(&x, 4);
+  cudaMemcpy(x, &y, 4, cudaMemcpyDefault);
+  thrust::device_ptr<float> begin(x);
+  CALL
+  cudaMemcpy(&y, x, 4, cudaMemcpyDefault);
+  printf("%g\\n", y);
+  cudaFree(x);
+  cublasDestroy(handle);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "library"),
+    [("cublasSscal(handle, 2, &two, x, 1);", "cuBLAS"), ("y = thrust::reduce(begin, begin + 3);", "Thrust")],
+)
+def test_a_finding_in_a_library_is_at_the_call(tmp_path: Path, call: str, library: str) -> None:
+    result = graded(tmp_path, OUTSIDE.replace("CALL", call), 'libraries = ["cublas", "thrust"]\n')
+    (finding,) = (each for check in result.checks for each in check.findings if each.kind == "global_oob")
+    assert (finding.file, finding.line) == ("calls.cu", 12)
+    fix = fix_first(result)
+    assert fix is not None
+    assert call in fix.text
+    assert fix.do.startswith(
+        f"{library} does this in a call of yours: compare the sizes, strides and pointers"
+    )
 
 
 def test_a_library_that_is_not_allowed_is_named_with_the_line(tmp_path: Path) -> None:

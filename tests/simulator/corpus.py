@@ -241,6 +241,7 @@ def run_on_sim(
 
     options = Options(
         open=True,
+        prints=True,
         leak_check=not program.bugs or program.bugs[0].kind == "leak",
         instruction_budget=INSTRUCTIONS,
         order=Order.REVERSED if reverse else Order.PROGRAM,

@@ -287,7 +287,9 @@ def execute(program: Path, device: str, *words: str) -> str:
         Simulator,
     )
 
-    options = Options(open=True, threads=1, initcheck=False, racecheck=False, synccheck=False, counters=False)
+    options = Options(
+        open=True, prints=True, threads=1, initcheck=False, racecheck=False, synccheck=False, counters=False
+    )
     with Simulator(options) as simulator, simulator.client_socket() as channel:
         done = subprocess.run(
             [program, *words],

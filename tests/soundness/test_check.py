@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from soundness.examples import example
 
 from grader.assignments.assignment import read
+from grader.assignments.rules import AssignmentError
 from grader.cli.arguments import FaultError
 from grader.cli.main import commands
 from grader.records.record import PerformanceResult
@@ -56,6 +58,10 @@ def with_a_gap(seed):
 
 PROBLEM = replace(made, """
 
+FEW_INSTRUCTIONS = """sim_instructions = 99
+sim_instructions_per_element = 0
+sim_instructions_per_row = 1
+"""
 BLOCK_EACH = """__global__ void ker_z(float* z, const float* x, const float* y, float a) {
   z[blockIdx.x] = a * x[blockIdx.x] + y[blockIdx.x];
 }
@@ -130,7 +136,9 @@ def test_cases_that_take_long_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> 
     checked = SimpleNamespace(kernel_problems={"scan": None, "sort": None}, kept=Kept())
     long, unknown = check.costs(checked, clock)  # type: ignore[arg-type]
     assert (long.title, long.sound) == ("cost of scan", None)
-    assert long.text.startswith("the cases of the reference take 90 s here: let most, the budget or a size")
+    assert long.text.startswith(
+        "the cases of the reference take 90 s here: let seconds, the budget or a size"
+    )
     assert (unknown.sound, unknown.text) == (None, "not known: no case was run now")
 
 
@@ -218,6 +226,17 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
         references,
         "loses points with seed 1: 1, normal: nothing was written",
     ),
+    "a reference beyond a limit": (
+        (
+            (
+                "assignment.toml",
+                "[[problems]]",
+                f"[limits]\n{FEW_INSTRUCTIONS}\n[[problems]]",
+            ),
+        ),
+        references,
+        check.LIMITED,
+    ),
     "a variant that fails": (
         ((VARIANT, "i += gridDim.x * blockDim.x", "i += n"),),
         variants,
@@ -236,6 +255,42 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     changes, of, said = UNSOUND[fault]
     bad = [row for row in of(examined(example(tmp_path / "own", *changes))) if row.sound is False]
     assert [said in row.text for row in bad] == [True], bad
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("variant/vector_add", "nothing looks at variant/: call it variants"),
+        ("variants/vector_ad", "variants/vector_ad is of no problem. Did you mean 'vector_add'?"),
+    ],
+)
+def test_a_folder_that_nothing_looks_at_is_told(folder: str, told: str, tmp_path: Path) -> None:
+    one = examined(example(tmp_path / "own"))
+    (one.assignment.folder / "pictures").mkdir()
+    assert list(check.folders(one)) == []
+    (one.assignment.folder / folder).mkdir(parents=True)
+    assert [(row.sound, row.text) for row in check.folders(one)] == [(False, told)]
+
+
+def test_bounds_that_are_wide_on_purpose_are_no_fault(tmp_path: Path) -> None:
+    wide = replaced('oracle=too_wide, wide="z is a mean of random samples"')
+    (row,) = check.half_precision(examined(example(tmp_path / "own", wide)))
+    assert (row.sound, row.text) == (None, "not looked at: z is a mean of random samples")
+
+
+def test_where_no_speed_is_asked_for_none_is_a_target(tmp_path: Path) -> None:
+    points = ("assignment.toml", "performance = 8.0 ", "performance = 0.0 ")
+    without = (HANDOUT, "a speedup of 1.5 over", "a speedup over")
+    one = examined(example(tmp_path / "own", points, without))
+    assert [row.sound for row in (*check.handout(one), *target(one))] == [True, True]
+
+
+def test_a_template_without_its_file_is_told(tmp_path: Path) -> None:
+    one = examined(example(tmp_path / "own"))
+    (one.assignment.folder / TEMPLATE).unlink()
+    (row,) = check.template(one)
+    assert (row.title, row.sound) == ("template: vector_add", False)
+    assert row.text == "student_template has no vector_add.cu: write there what students begin with"
 
 
 def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
@@ -299,6 +354,25 @@ def test_of_one_problem_nothing_of_another_one_is_needed(tmp_path: Path) -> None
     assert [*one.kernel_problems] == [NAME]
     assert {kernel.problem.id for kernel in one.kernels} == {NAME}
     assert [row.title for row in check.unfused(one)] == [f"baseline of {NAME}"]
+
+
+def test_of_one_problem_the_module_of_another_one_may_fail(tmp_path: Path) -> None:
+    own = with_another_problem(tmp_path / "own").folder
+    (own / "problems" / "other.py").write_text("PROBLEM = problem(")
+    (own / "variants" / "other").mkdir()
+    (own / VARIANT).rename(own / "variants" / "other" / "right.cu")
+    table = own / TABLE
+    text = table.read_text()
+    table.write_text(
+        text + text[text.index("MUTANTS") :].replace("MUTANTS =", "MUTANTS +=").replace(NAME, "other")
+    )
+    one = replace(examined(replace(read(own), only=frozenset({NAME}))), progress=lambda _: None)
+    rules = next(check.check(one.assignment, one.problems))
+    assert (rules.title, rules.sound) == ("rules", True)
+    assert {kernel.name for kernel in one.kernels} == {"reference"}
+    assert [row.title for row in check.wrong_kernels(one)] == [f"mutants of {NAME}"]
+    with pytest.raises(AssignmentError, match=r"other\.py: SyntaxError"):
+        assert read(own).problems
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class _Arrays:
     """See ``Exchange``."""
 
     changed = _LATER_CALL
+
+    def idle(self, problem: Problem, answers: Sequence[Answer]) -> str:  # noqa: ARG002
+        """Nothing: the host cannot write to the arrays; see ``Exchange``."""
+        return ""
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """The call of a launcher, or of the function of a harness; see ``Exchange``."""

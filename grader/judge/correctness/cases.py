@@ -198,6 +198,8 @@ def judge(
             _noted(result, exchange.changed) if index in doubtful else result
             for index, result in enumerate(results)
         ]
+    if idle := exchange.idle(problem, answers):
+        results = [_idle(result, idle) for result in results]
     return Judged(
         cases=tuple(results),
         findings=tuple(findings.counting),
@@ -210,6 +212,13 @@ def judge(
         summary=_summary(results),
         machine_failed=endings.machine_failed,
     )
+
+
+def _idle(result: CaseResult, reason: str) -> CaseResult:
+    """A case that fails for this reason if nothing else is wrong."""
+    if result.verdict is not Verdict.PASS:
+        return result
+    return result.model_copy(update={"verdict": Verdict.FAIL, "message": reason})
 
 
 def _unless_ended(

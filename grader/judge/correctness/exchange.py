@@ -14,7 +14,7 @@ from grader.records.record import CaseResult, GapRecord
 from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -39,6 +39,9 @@ class Exchange(Protocol):
     @property
     def changed(self) -> Diagnosis:
         """What it means that a case is wrong, and was right in another call with the same content."""
+
+    def idle(self, problem: Problem, answers: Sequence[Answer]) -> str:
+        """Why no device has computed what is right, from the answers of all cases; "" if it may have."""
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """The call of a case, for a device.
@@ -79,6 +82,10 @@ class Observed:
     def changed(self) -> Diagnosis:
         """See ``Exchange``."""
         return self.exchange.changed
+
+    def idle(self, problem: Problem, answers: Sequence[Answer]) -> str:
+        """See ``Exchange``."""
+        return self.exchange.idle(problem, answers)
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """See ``Exchange``."""

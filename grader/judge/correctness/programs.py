@@ -36,6 +36,10 @@ _LONGEST = 60  # characters of a line that a diagnosis shows
 _SPARE_BYTES = 1 << 20  # that an output may have beside eight times what is expected, or it is not read
 _ELEMENT_BYTES = 32  # of the longest text of a number
 _NO_KERNEL = "the output is right, but no kernel was launched: the program has to compute on the GPU"
+_NO_EFFECT = (
+    "the output is right, but no kernel reads or writes memory, or prints: the program has to compute on the "
+    "GPU"
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,16 @@ class _Programs:
     """See ``Exchange``."""
 
     changed = _CHANGED
+
+    def idle(self, problem: Problem, answers: Sequence[Answer]) -> str:
+        """Why no kernel of a program can have determined what it wrote; see ``Exchange``."""
+        assert isinstance(problem, ProgramProblem)
+        seen = [answer for answer in answers if answer.counts]  # the second order counts nothing
+        acts = any(
+            answer.kernels_printed or any(count.global_requests or count.atomics for count in answer.counts)
+            for answer in seen
+        )
+        return _NO_EFFECT if seen and problem.kernels and not acts else ""
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """A run of the program; see ``Exchange``."""

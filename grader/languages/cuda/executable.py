@@ -25,6 +25,7 @@ from grader.languages.cuda.compile import (
     stand_ins,
 )
 from grader.languages.cuda.libraries import HEADERS, LIBRARIES
+from grader.languages.cuda.source import functions
 from grader.languages.cuda.toolchain import cmake_program
 from grader.sandbox.sandbox import Job
 
@@ -131,6 +132,9 @@ _OWN_RUNTIME = (
 _NO_MAKE = re.compile(r"\b(c?make): (command )?not found")
 _NO_SUCH_PROGRAM = 127
 _NO_TARGET = re.compile(r"No rule to make target|cannot stat '|unknown target '|Cannot find source file")
+_NO_FILE = re.compile(r"No rule to make target [`']([^']+)', needed by [`']([^']+)'")
+_NO_RULE = re.compile(r"(?:No rule to make|unknown) target [`']([^']+)'")
+_NOT_MADE = re.compile(r"cannot stat '([^']+)'")
 _STRICT = "-Werror all-warnings"  # among the flags of an assignment
 _FLAGS = ("-O3", "-std=c++17")
 _GRADER_FLAGS = (*FOR_THE_SIM, "-DNVTX_DISABLE", "-Xptxas", "-v", "-I.")
@@ -320,13 +324,17 @@ class Unbuilt:
     decides: bool = True
 
 
-def unbuilt(build: Build, allowed: Collection[str]) -> Unbuilt:
-    """Why there is no program; ``allowed`` names the libraries that it may use."""
+def unbuilt(build: Build, allowed: Collection[str], contents: Mapping[str, bytes]) -> Unbuilt:
+    """Why there is no program.
+
+    Args:
+        build: without one.
+        allowed: the libraries that it may use.
+        contents: the files that it was to be made of.
+    """
     log = build.log
     if _NO_TARGET.search(log):
-        return Unbuilt(
-            f"{build.command} made no program: there is no such target, or a file that it needs is missing"
-        )
+        return Unbuilt(f"{build.command} made no program: {_without_target(log)}")
     if _TWO_MAINS.search(log):
         return Unbuilt(
             f"more than one function main: of {build.source} and what comes with the assignment, one file "
@@ -345,10 +353,45 @@ def unbuilt(build: Build, allowed: Collection[str]) -> Unbuilt:
                     decides=False,
                 )
     if undefined:
-        more = f" and {len(undefined) - _SHOWN} more" if len(undefined) > _SHOWN else ""
-        return Unbuilt(
-            f"{build.source} was not linked, as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it "
-            "was never written, or belongs to a library that this assignment does not link with"
-        )
+        return Unbuilt(f"{build.source} was not linked{_unlinked(undefined, contents)}")
     strictly = ": warnings are errors in this assignment" if _STRICT in build.command else ""
     return Unbuilt(f"{build.source} did not compile{strictly}")
+
+
+def _without_target(log: str) -> str:
+    """Why make or CMake made nothing of the name that it was asked for."""
+    if absent := _NO_FILE.search(log):
+        return f"{absent[1]}, which {absent[2]} needs, is missing"
+    if absent := _NO_RULE.search(log):
+        return f"there is no target {absent[1]}. Give the target that makes the program this name"
+    if absent := _NOT_MADE.search(log):
+        return f"its target made no file {absent[1]}. The program has to have the name of the target"
+    return "there is no such target, or a file that it needs is missing"
+
+
+def _unlinked(undefined: Sequence[str], contents: Mapping[str, bytes]) -> str:
+    """Why the linker does not find functions: they are defined as others than are called, or not at all."""
+    for name in undefined:
+        called, parameters, _ = name.partition("(")
+        file = _defining(called.rpartition("::")[2], contents)
+        if file and parameters:
+            return (
+                f": what calls {called} asks for {name}, and {file} defines {called} with other parameters, "
+                'as extern "C", as static, or in a namespace. Define it as it is declared where it is called'
+            )
+        if file:
+            return (
+                f': what calls {called} asks for an extern "C" function, and {file} defines it without: '
+                f'write extern "C" before {called} in {file}'
+            )
+    more = f" and {len(undefined) - _SHOWN} more" if len(undefined) > _SHOWN else ""
+    return (
+        f", as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it was never written, or belongs to a "
+        "library that this assignment does not link with"
+    )
+
+
+def _defining(name: str, contents: Mapping[str, bytes]) -> str:
+    """The file that defines a function; "" if none does."""
+    texts = {file: text.decode(errors="replace") for file, text in contents.items()}
+    return next((file for file, text in texts.items() if name in {each.name for each in functions(text)}), "")

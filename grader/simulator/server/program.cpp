@@ -601,11 +601,8 @@ void Program::run(const Launch& launch) {
     host_races_.add(timeline_, world_.device.take_host_visible());
     if (timeline_.several_streams() && ran.fault == Fault::none)
       stream_races_.add(world_.report, timeline_, world_.device.footprint());
-    if (world_.policy.open) {
-      printed_ += ran.printed;
-    } else {
-      world_.report.print(ran.printed);
-    }
+    if (world_.policy.prints) printed_ += ran.printed;
+    world_.report.print(ran.printed);
     if (ran.gap) world_.report.gap(*ran.gap);
     if (ran.fault != Fault::none) fail({static_cast<std::uint32_t>(ran.fault), ran.message, ran.finding});
   } catch (const Refusal& refusal) {

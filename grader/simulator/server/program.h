@@ -25,6 +25,7 @@ struct Policy {
   bool late_streams = false;  // work runs only when something waits for it
   bool open = false;          // runs whatever PTX the program brings; otherwise only what the judge has loaded
   bool leak_check = false;
+  bool prints = false;  // whether what kernels print is output of the program, too
 };
 
 // What all programs of a device share.

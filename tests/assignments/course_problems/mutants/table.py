@@ -96,4 +96,21 @@ MUTANTS = (
         "sum = float(__nv_fp8_e5m2(sum)) + float(a[(size_t)row * k + i])",
         "the sum is kept in eight bits",
     ),
+    mutant("opacity", "pixels", "f.w / 255.0f)", "1.0f)", "the opacity is left out"),
+    mutant("order", "pixels", "d.x, d.y, d.z, d.x", "d.z, d.y, d.x, d.x", "red and blue are exchanged"),
+    mutant(
+        "bytes",
+        "pixels",
+        "const int3 d = make_int3",
+        "const char3 d = make_char3",
+        "differences are kept in eight bits",
+    ),
+    mutant(
+        "stride",
+        "pixels",
+        "const uchar3 b = behind[i];",
+        "const uchar4 four = ((const uchar4*)behind)[i];\n  const uchar3 b = {four.x, four.y, four.z};",
+        "pixels of the background are taken for four bytes",
+        "memory and concurrency",
+    ),
 )

@@ -14,6 +14,13 @@ MUTANTS = (
     mutant("level", "bfs", "!= step) return", "< 0) return", "vertices of the same level are parents"),
     mutant("last-edge", "bfs", "edge < begin[v + 1]", "edge < begin[v + 1] - 1", "an edge is left out"),
     mutant("unreached", "bfs", "parent[v] = v == 0 ? 0 : -1", "parent[v] = 0", "no path has a parent, too"),
+    mutant(
+        "few-levels",
+        "bfs",
+        "step = 0; host; ++step",
+        "step = 0; step < 64; ++step",
+        "paths end after 64 steps",
+    ),
     mutant("pivot", "partition", "x[i] < pivot", "x[i] <= pivot", "the pivot itself is in front"),
     mutant("place", "partition", "= x[i];", "= i;", "places are written instead of numbers"),
     mutant(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from grader.problems.checking import Wrong
-from grader.problems.contents import indices, offsets
+from grader.problems.contents import graph
 from grader.problems.formula import Range, problem
 
 
@@ -24,7 +24,7 @@ PROBLEM = problem(
     file="bfs.cu",
     launcher="launch_bfs(int* parent, const int* begin, const int* targets, int n, int m, cudaStream_t s)",
     check=check,
-    inputs=lambda n, m: {"begin": offsets(m, n), "targets": indices(n, m)},
+    inputs=lambda n, m: {**graph(n, m)},
     outputs=lambda n: {"parent": (n,)},
     sizes={"n": Range(1, 400), "m": Range(1, 2000)},
 )
