@@ -214,6 +214,13 @@ def student_bugs(session: nox.Session) -> None:
 
 
 @nox.session
+def judge_forms(session: nox.Session) -> None:
+    """Judge right and wrong functions on tensors, each form in each language: nox -s judge_forms."""
+    install(session, "tests", "triton")
+    session.run("python", "tests/judge_forms.py", *session.posargs)
+
+
+@nox.session
 def assignments(session: nox.Session) -> None:
     """Check that the assignments of this repository are sound: nox -s assignments -- [ID ...].
 

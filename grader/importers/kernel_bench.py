@@ -32,7 +32,9 @@ _MOST_TESTED, _MOST_TIMED = 1 << 16, 1 << 24  # of the product of all sizes
 
 
 def is_one(path: Path) -> bool:
-    """Whether a Python file has what the form asks for."""
+    """Whether a path is that of a Python file which has what the form asks for."""
+    if not path.is_file():
+        return False
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):

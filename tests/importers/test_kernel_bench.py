@@ -77,6 +77,13 @@ def test_a_class_with_weights_is_refused_with_the_reason(tmp_path: Path) -> None
         imported(tmp_path / "models", tmp_path / "course")
 
 
+def test_a_file_alone_is_imported(tmp_path: Path) -> None:
+    path = models.write(tmp_path, "5_product")
+    report = imported(path, tmp_path / "course")
+    assert [written.file for written in report.written] == ["submission.py"]
+    assert load(str(tmp_path / "course")).rules.title == "5 product"
+
+
 IN_CPP = '''
 import torch
 from torch.utils.cpp_extension import load_inline
