@@ -261,6 +261,7 @@ class Script:
         form: how its functions are called, where it is not with their arguments one by one.
         extensions: the modules of C++ that it builds: of each the library, by the key of its call.
         kernels: the linker's names of the kernels in these.
+        close: ends what builds kernels, once nobody asks for one any more.
     """
 
     file: Path
@@ -270,6 +271,7 @@ class Script:
     form: Form = Form()
     extensions: Mapping[str, Path] = field(default_factory=dict)
     kernels: tuple[str, ...] = ()
+    close: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from grader.devices.device import ModelProgram
+    from grader.devices.kernels import Kernels
     from grader.sandbox.sandbox import Image, Outcome, Sandbox
 
 START_SECONDS = 60.0  # processor time for loading the library; importing PyTorch or CuPy takes longest
@@ -191,7 +192,7 @@ class Runner:
         sandbox: Sandbox,
         start: Start,
         working: Callable[[], bool] = lambda: False,
-        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None = None,
+        builds: Kernels | None = None,
         launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
@@ -201,9 +202,9 @@ class Runner:
             sandbox: confines the runner.
             start: describes what the runner loads.
             working: returns whether the runner is waiting for a simulator that works for it.
-            builds: returns the answer, header and payload, to a runner that asks for a kernel during a call;
-                the event says that this one was closed meanwhile.
-            launches: the same for one that asks for a launch, or raises RunnerError to end it.
+            builds: answers a runner that asks for a kernel during a call, and is closed with it.
+            launches: returns the answer, header and payload, to one that asks for a launch, or raises
+                RunnerError to end it.
             using: makes a context in which it may use the device, to load what it calls. What it imports
                 before that takes longer, and uses none.
 
@@ -425,6 +426,8 @@ class Runner:
         self._end()
 
     def _end(self) -> Outcome:
+        if self._builds is not None:
+            self._builds.close()
         self._channel.forget_shared()
         return self._running.kill()
 

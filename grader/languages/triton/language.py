@@ -165,7 +165,7 @@ class Triton:
 
     def _script(self, device: Device, artefact: Path) -> Script:
         targets = tuple(dict.fromkeys(map(_target, self.devices)))
-        compiler = Compiler(self.sandbox, self.limits, self.cache, targets)
+        compiler = Compiler(self.sandbox, self.limits, self.cache, targets).staying(artefact)
         packages = (*models.packages(), folder())
         return Script(
             artefact,
@@ -173,6 +173,7 @@ class Triton:
             partial(compiler.build, artefact, _target(device)),
             self.all_configs,
             self.form,
+            close=compiler.close,
         )
 
 
