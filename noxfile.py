@@ -214,6 +214,13 @@ def student_bugs(session: nox.Session) -> None:
 
 
 @nox.session
+def judge_rate(session: nox.Session) -> None:
+    """Measure how many candidates grader judge judges in a minute: nox -s judge_rate -- [PROBLEM]."""
+    install(session, "tests", "triton")
+    session.run("python", "tests/batch/judge_rate.py", *session.posargs)
+
+
+@nox.session
 def judge_forms(session: nox.Session) -> None:
     """Judge right and wrong functions on tensors, each form in each language: nox -s judge_forms."""
     install(session, "tests", "triton")

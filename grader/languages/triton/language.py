@@ -46,6 +46,7 @@ class Triton:
         devices: all that judge.
         all_configs: whether autotuning runs every configuration on the simulator.
         form: how the functions of a file are called.
+        taken: the names of all languages that the assignment takes.
     """
 
     sandbox: Sandbox
@@ -57,6 +58,7 @@ class Triton:
     memory: Memory | None = Memory.DEVICE
     captured: bool = True
     form: Form = field(default_factory=Form)
+    taken: tuple[str, ...] = ("triton",)
 
     def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem in a Python file; see ``Language``."""
@@ -123,7 +125,7 @@ class Triton:
     ) -> Inspection:
         """What a file holds; see ``Language``."""
         tree = source.parsed(artefact.read_bytes(), source_name)
-        review = policy.review(tree, source_name)
+        review = policy.review(tree, source_name, languages=self.taken)
         if review.reasons:
             return Inspection(review.reasons, (), review.mistaken)
         return Inspection((), tuple(source.find(tree, source_name, name, further) for name in entry_points))
