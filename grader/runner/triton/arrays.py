@@ -31,7 +31,10 @@ _EMPTY = {
     torch.Tensor.new_empty_strided,
 }
 _ZEROS = {torch.zeros, torch.zeros_like, torch.Tensor.new_zeros}
-_LIKE = {torch.empty_like: torch.empty, torch.zeros_like: torch.zeros}
+_LIKE: Mapping[Any, Callable[..., torch.Tensor]] = {
+    torch.empty_like: torch.empty,
+    torch.zeros_like: torch.zeros,
+}
 _OPERATORS = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 _TO_HOST = {"cpu", "numpy", "item", "tolist"}
 _WRITING = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS)}
