@@ -237,6 +237,7 @@ class Form:
         operators: which operators of PyTorch it may use: "none", those that only give "views", or "all".
         initial: of a class, how many of the first arguments an object is made with: its ``forward`` gets the
             others.
+        weights: the names of the object's weights that the next arguments are, such as "linear.bias".
     """
 
     names: tuple[str, ...] = ()
@@ -245,6 +246,7 @@ class Form:
     packed: bool = False
     operators: Literal["none", "views", "all"] = "views"
     initial: int | None = None
+    weights: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,13 @@ class Triton:
             return self
         names = tuple(parameter.name for parameter in problem.parameters)
         form = Form(
-            names, problem.made, problem.outputs, problem.packed, problem.torch_operators, problem.initial
+            names,
+            problem.made,
+            problem.outputs,
+            problem.packed,
+            problem.torch_operators,
+            problem.initial,
+            problem.weights,
         )
         return replace(self, form=form)
 
