@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from grader.devices.device import ModelProgram
-    from grader.devices.kernels import Kernels
     from grader.sandbox.sandbox import Image, Outcome, Sandbox
 
 START_SECONDS = 60.0  # processor time for loading the library; importing PyTorch or CuPy takes longest
@@ -184,6 +183,16 @@ def interpreter(image: Image | None, *, packages: bool) -> tuple[Path, tuple[Pat
     return program, folders
 
 
+class Builds(Protocol):
+    """Answers a runner that asks for a kernel during a call."""
+
+    def __call__(self, request: Header, closed: threading.Event) -> tuple[Header, Bytes]:
+        """The header and payload of the answer; the event says that the runner was closed meanwhile."""
+
+    def close(self) -> None:
+        """End what builds kernels."""
+
+
 class Runner:
     """A live runner with its library loaded."""
 
@@ -192,7 +201,7 @@ class Runner:
         sandbox: Sandbox,
         start: Start,
         working: Callable[[], bool] = lambda: False,
-        builds: Kernels | None = None,
+        builds: Builds | None = None,
         launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:

@@ -48,7 +48,7 @@ class Resident:
             if self._closed:
                 return None
             try:
-                running = self._running = self._running or self._sandbox.start(self._kept())
+                running = self._running = self._running or self._sandbox.start(self._lasting_job())
                 channel = Channel(running.stdout.fileno(), running.stdin.fileno())
                 over = self._over(running, given_up)
                 frame = channel.exchange({"specialisation": specialisation}, (), MOST_BYTES, over)
@@ -68,7 +68,7 @@ class Resident:
             self._running.kill()
             self._running = None
 
-    def _kept(self) -> Job:
+    def _lasting_job(self) -> Job:
         """The job with what counts for one kernel taken off its limits, as it has many and waits for them."""
         limits = replace(self._job.limits, processor_seconds=None, asleep_seconds=None)
         return replace(self._job, limits=limits)

@@ -177,8 +177,8 @@ def _of_module(problem: ModuleProblem, function: Function, file: str) -> Launche
         LauncherError: it takes another number of parameters.
     """
     passed = ", ".join(problem.passed)
-    wanted = len(problem.passed) - len(problem.weights)
-    if len(function.parameters) != (1 if problem.packed else wanted):
+    count = 1 if problem.packed else len(problem.passed) - len(problem.weights)
+    if len(function.parameters) != count:
         asked = f"one parameter, the tuple ({passed})" if problem.packed else passed
         if problem.initial is not None:
             initial = ", ".join(problem.passed[: problem.initial]) or "nothing more than the object"
