@@ -214,6 +214,20 @@ def student_bugs(session: nox.Session) -> None:
 
 
 @nox.session
+def judge_rate(session: nox.Session) -> None:
+    """Measure how many candidates grader judge judges in a minute: nox -s judge_rate -- [PROBLEM]."""
+    install(session, "tests", "triton")
+    session.run("python", "tests/batch/judge_rate.py", *session.posargs)
+
+
+@nox.session
+def judge_forms(session: nox.Session) -> None:
+    """Judge right and wrong functions on tensors, each form in each language: nox -s judge_forms."""
+    install(session, "tests", "triton")
+    session.run("python", "tests/judge_forms.py", *session.posargs)
+
+
+@nox.session
 def assignments(session: nox.Session) -> None:
     """Check that the assignments of this repository are sound: nox -s assignments -- [ID ...].
 

@@ -92,7 +92,7 @@ def pack(name: str, out: Path | None) -> int:
 
 
 @assignment.command("import")
-@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, exists=True))
 @click.option(
     "--out",
     metavar="DIR",
@@ -103,13 +103,13 @@ def import_(folder: Path, out: Path | None) -> int:
     """Make an assignment of problems in another project's form.
 
     FOLDER is a problem of the GPU MODE form (task.yml, reference.py) or of the LeetGPU form (challenge.py),
-    or holds folders of such problems, or files of the KernelBench form (class Model). Its Python files are
+    or a file of the KernelBench form (class Model), or holds such folders and files. Its Python files are
     run. The exit code is 1 where a problem could not be imported.
     """
     with importing():
         from grader.importers import folders  # noqa: PLC0415 - PyTorch takes seconds
 
-    out = out or Path(f"{folder.resolve().name}_assignment")
+    out = out or Path(f"{folder.resolve().name.removesuffix('.py')}_assignment")
     try:
         report = folders.imported(folder, out)
     except folders.ImportFaultError as error:

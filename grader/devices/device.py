@@ -237,6 +237,7 @@ class Form:
         operators: which operators of PyTorch it may use: "none", those that only give "views", or "all".
         initial: of a class, how many of the first arguments an object is made with: its ``forward`` gets the
             others.
+        weights: the names of the object's weights that the next arguments are, such as "linear.bias".
     """
 
     names: tuple[str, ...] = ()
@@ -245,6 +246,7 @@ class Form:
     packed: bool = False
     operators: Literal["none", "views", "all"] = "views"
     initial: int | None = None
+    weights: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,7 @@ class Script:
         form: how its functions are called, where it is not with their arguments one by one.
         extensions: the modules of C++ that it builds: of each the library, by the key of its call.
         kernels: the linker's names of the kernels in these.
+        close: ends what builds kernels, once nobody asks for one any more.
     """
 
     file: Path
@@ -270,6 +273,7 @@ class Script:
     form: Form = Form()
     extensions: Mapping[str, Path] = field(default_factory=dict)
     kernels: tuple[str, ...] = ()
+    close: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ MOST_KERNELS = 500  # that a runner may ask for
 class Kernels:
     """The kernels of a file, each built when it is asked for.
 
+    ``close`` ends what builds them.
+
     Args:
         script: the file.
         observe: called with each kernel that the runner gets.
@@ -29,6 +31,7 @@ class Kernels:
         self, script: Script, observe: Callable[[DeviceKernel], None] = lambda _kernel: None
     ) -> None:
         self._build = script.build
+        self.close = script.close
         self._observe = observe
         self._asked = 0
 

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -183,6 +183,16 @@ def interpreter(image: Image | None, *, packages: bool) -> tuple[Path, tuple[Pat
     return program, folders
 
 
+class Builds(Protocol):
+    """Answers a runner that asks for a kernel during a call."""
+
+    def __call__(self, request: Header, closed: threading.Event) -> tuple[Header, Bytes]:
+        """The header and payload of the answer; the event says that the runner was closed meanwhile."""
+
+    def close(self) -> None:
+        """End what builds kernels."""
+
+
 class Runner:
     """A live runner with its library loaded."""
 
@@ -191,7 +201,7 @@ class Runner:
         sandbox: Sandbox,
         start: Start,
         working: Callable[[], bool] = lambda: False,
-        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None = None,
+        builds: Builds | None = None,
         launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
@@ -201,9 +211,9 @@ class Runner:
             sandbox: confines the runner.
             start: describes what the runner loads.
             working: returns whether the runner is waiting for a simulator that works for it.
-            builds: returns the answer, header and payload, to a runner that asks for a kernel during a call;
-                the event says that this one was closed meanwhile.
-            launches: the same for one that asks for a launch, or raises RunnerError to end it.
+            builds: answers a runner that asks for a kernel during a call, and is closed with it.
+            launches: returns the answer, header and payload, to one that asks for a launch, or raises
+                RunnerError to end it.
             using: makes a context in which it may use the device, to load what it calls. What it imports
                 before that takes longer, and uses none.
 
@@ -425,6 +435,8 @@ class Runner:
         self._end()
 
     def _end(self) -> Outcome:
+        if self._builds is not None:
+            self._builds.close()
         self._channel.forget_shared()
         return self._running.kill()
 

@@ -40,14 +40,12 @@ from grader.simulator.driver import (
 )
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from grader.devices.device import ArrayArgument, DeviceKernel, ModelProgram, Script
     from grader.records.findings import Place
-    from grader.runner.protocol import Bytes, Header
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _SCHEDULES = {  # memory traffic is the same in every order, so it is counted only once
@@ -143,7 +141,7 @@ class SimSession:
         sandbox: Sandbox,
         start: Start,
         budget: Budget,
-        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None = None,
+        builds: Kernels | None = None,
     ) -> None:
         self._limits = start.limits
         self._budget = budget
@@ -166,7 +164,7 @@ class SimSession:
         self,
         sandbox: Sandbox,
         start: Start,
-        builds: Callable[[Header, threading.Event], tuple[Header, Bytes]] | None,
+        builds: Kernels | None,
     ) -> None:
         for library in start.libraries:
             self._simulator.load(library)

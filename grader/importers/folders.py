@@ -62,7 +62,11 @@ def _about(problem: Written) -> Iterator[str]:
 
 
 def imported(folder: Path, out: Path) -> Report:
-    """Import a problem, or those in the folders within ``folder``, as an assignment in a new folder ``out``.
+    """Import a problem, or those in ``folder`` and in the folders within it, as an assignment in ``out``.
+
+    Args:
+        folder: of one problem or of many, or the file of a problem of the KernelBench form.
+        out: a new folder.
 
     Raises:
         ImportFaultError: none can be imported, or ``out`` is there already.
@@ -71,7 +75,7 @@ def imported(folder: Path, out: Path) -> Report:
     if out.exists():
         raise ImportFaultError(f"{out} is there already. Name a folder that is not.")
     forms = (TASK, leet_gpu.CHALLENGE)
-    alone = any((folder / form).is_file() for form in forms)
+    alone = kernel_bench.is_one(folder) or any((folder / form).is_file() for form in forms)
     inner = sorted(
         {
             *(path.parent for form in forms for path in folder.glob(f"*/{form}")),
@@ -95,7 +99,9 @@ def imported(folder: Path, out: Path) -> Report:
                 f"{folder} holds no problem that can be imported, with a file {' or '.join(forms)} in it "
                 f"or in the folders within it, or a Python file with a class Model{reasons}"
             )
-        finish(written, draft, out.resolve().name, folder.resolve().name.replace("_", " "))
+        finish(
+            written, draft, out.resolve().name, folder.resolve().name.removesuffix(".py").replace("_", " ")
+        )
         shutil.copytree(draft, out)
     return Report(written, refused)
 

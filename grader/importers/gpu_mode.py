@@ -118,6 +118,7 @@ class Task:
         function: the name of the function.
         spread: whether it gets the parts of the tuple one by one.
         initial: how many of these make an object, whose ``forward`` gets the others; None of a function.
+        weights: the names of the object's weights that the next parts are.
     """
 
     folder: Path
@@ -135,6 +136,12 @@ class Task:
     function: str = "custom_kernel"
     spread: bool = False
     initial: int | None = None
+    weights: tuple[str, ...] = ()
+
+    @property
+    def forwarded(self) -> tuple[Value, ...]:
+        """What the ``forward`` of an object gets."""
+        return self.data[(self.initial or 0) + len(self.weights) :]
 
     @property
     def ranges(self) -> Mapping[str, tuple[int, int, int, int]]:

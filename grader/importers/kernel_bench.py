@@ -32,7 +32,9 @@ _MOST_TESTED, _MOST_TIMED = 1 << 16, 1 << 24  # of the product of all sizes
 
 
 def is_one(path: Path) -> bool:
-    """Whether a Python file has what the form asks for."""
+    """Whether a path is that of a Python file which has what the form asks for."""
+    if not path.is_file():
+        return False
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
@@ -55,25 +57,31 @@ def read(path: Path, draft: Path) -> Task:
     draft.mkdir()
     shutil.copy(path, draft / "model.py")
     try:
-        sizes, initial, inputs = _learnt(Original(draft))
+        sizes, initial, weights, inputs = _learnt(Original(draft))
         reasons = []
         for tests in _tests(sizes):
             try:
-                task = drafted(draft, _reference(list(sizes), initial, inputs), tests, _timed(sizes))
+                task = drafted(draft, _reference(list(sizes), initial, weights, inputs), tests, _timed(sizes))
             except ImportFaultError as error:
                 reasons.append(str(error))
                 continue
-            return replace(task, function="ModelNew", spread=True, initial=len(initial))
+            return replace(
+                task, function="ModelNew", spread=True, initial=len(initial), weights=tuple(weights)
+            )
     except FormulaError as error:
         raise ImportFaultError(str(error)) from error
     raise ImportFaultError(reasons[-1])
 
 
-def _learnt(original: Original) -> tuple[Mapping[str, int], list[str], list[str]]:
-    """The sizes of the file, the names of what an object is made with, and of what its ``forward`` gets.
+def _learnt(
+    original: Original,
+) -> tuple[Mapping[str, int], list[str], Mapping[str, str], list[str]]:
+    """The sizes of the file, and the names of what an object is made with, of its weights, and of its inputs.
+
+    A weight has two names: that in the object, and that of the argument.
 
     Raises:
-        FormulaError: the file cannot be run, or its class has weights.
+        FormulaError: the file cannot be run.
     """
     model = original.module("model")
     tree = ast.parse((original.folder / "model.py").read_bytes())
@@ -89,10 +97,8 @@ def _learnt(original: Original) -> tuple[Mapping[str, int], list[str], list[str]
     }
     initial = original.call(model, "get_init_inputs")
     network = original.call(model, MODEL, *initial)
-    if isinstance(network, torch.nn.Module) and (weights := dict(network.state_dict())):
-        raise FormulaError(
-            f"{MODEL} has weights ({', '.join(weights)}), which it draws itself: let its forward take them"
-        )
+    state = network.state_dict() if isinstance(network, torch.nn.Module) else ()
+    weights = {name: name.replace(".", "_") for name in state}
     if not sizes:
         raise FormulaError(
             "no whole number at the top of the file says how large get_inputs makes its tensors"
@@ -103,9 +109,12 @@ def _learnt(original: Original) -> tuple[Mapping[str, int], list[str], list[str]
     kind = getattr(model, MODEL)
     made = list(inspect.signature(kind).parameters)[: len(initial)]
     taken = list(inspect.signature(kind.forward).parameters)[1:][: len(inputs)]
-    if len({*made, *taken, *sizes}) == len(initial) + len(inputs) + len(sizes):
-        return sizes, made, taken
-    return sizes, [f"initial_{n}" for n in range(len(initial))], [f"input_{n}" for n in range(len(inputs))]
+    names = [*made, *weights.values(), *taken, *sizes]
+    if len({*names}) == len(initial) + len(weights) + len(inputs) + len(sizes):
+        return sizes, made, weights, taken
+    made = [f"initial_{n}" for n in range(len(initial))]
+    weights = {name: f"weight_{n}" for n, name in enumerate(weights)}
+    return sizes, made, weights, [f"input_{n}" for n in range(len(inputs))]
 
 
 def _tests(sizes: Mapping[str, int]) -> Iterator[list[Mapping[str, int]]]:
@@ -137,23 +146,41 @@ def _timed(sizes: Mapping[str, int]) -> Mapping[str, int]:
     return timed
 
 
-def _reference(sizes: Sequence[str], initial: Sequence[str], inputs: Sequence[str]) -> str:
+def _reference(
+    sizes: Sequence[str], initial: Sequence[str], weights: Mapping[str, str], inputs: Sequence[str]
+) -> str:
     """The text of ``reference.py``."""
+    made, drawn = f"model.{MODEL}({', '.join(initial)})", ""
+    called = f"{made}({', '.join(inputs)})"
+    imports = ["import model", "import torch"]
+    if weights:
+        drawn = f" *model.{MODEL}(*model.get_init_inputs()).state_dict().values(),"
+        state = ", ".join(f'"{name}": {argument}' for name, argument in weights.items())
+        called = f"functional_call(made, {{{state}}}, ({', '.join(inputs)},))"
+        imports += ["from torch.func import functional_call"]
+        imports += ["from torch.utils._python_dispatch import _disable_current_modes"]
     lines = [
         '"""model.py as a reference and its inputs."""',
         "",
-        "import model",
-        "import torch",
+        *imports,
         "",
         "",
         f"def generate_input({', '.join(sizes)}):",
         f"    vars(model).update({', '.join(f'{name}={name}' for name in sizes)})",
-        "    return (*model.get_init_inputs(), *model.get_inputs())",
+        f"    return (*model.get_init_inputs(),{drawn} *model.get_inputs())",
         "",
         "",
         "def ref_kernel(data):",
-        f"    {', '.join([*initial, *inputs])}, = data",
-        f"    return model.{MODEL}({', '.join(initial)})({', '.join(inputs)})",
+        f"    {', '.join([*initial, *weights.values(), *inputs])}, = data",
+        *(
+            [
+                "    with _disable_current_modes():  # to draw weights is no part of the formula",
+                f"        made = {made}",
+            ]
+            if weights
+            else []
+        ),
+        f"    return {called}",
         "",
         "",
         "def check_implementation(data, output):",

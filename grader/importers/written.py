@@ -361,6 +361,7 @@ def _signature(task: Task, file: str) -> list[str]:
 def _ending(task: Task, *, packed: bool) -> list[str]:
     form = ["    packed=True,"] if packed else []
     form += [] if task.initial is None else [f"    initial={task.initial},"]
+    form += [f"    weights={list(task.weights)!r},"] if task.weights else []
     return [*form, '    torch_operators="views",', ")"]
 
 
@@ -425,7 +426,8 @@ def _handout(written: Sequence[Written], title: str) -> str:
         function = f"{task.function}({_parameters(task)})"
         if task.initial is not None:
             names = [value.name for value in task.data]
-            initial, inputs = ", ".join(names[: task.initial]), ", ".join(names[task.initial :])
+            initial = ", ".join(names[: task.initial])
+            inputs = ", ".join(value.name for value in task.forwarded)
             function = f"class {task.function}: {task.function}({initial})({inputs})"
         lines += [f"## `{problem.file}`", "", *([task.description, ""] if task.description else [])]
         lines += [f"Write `{function}`, with kernels in {_KERNELS}.", ""]
@@ -442,6 +444,9 @@ def _about(problem: Written) -> Iterator[str]:
     names = ", ".join(value.name for value in task.data)
     if task.packed and not task.spread:
         yield f"`data` is the tuple `({names})`."
+    if task.weights:
+        weights = ", ".join(f"`{name}`" for name in task.weights)
+        yield f"An object has the weights {weights}, with values of their own in each case."
     for value in task.data:
         role = ". Fill it, or return another tensor in its place" if value.filled else ""
         yield f"`{value.name}` is {_kind(value)}{role}."
@@ -486,7 +491,7 @@ def _template(task: Task, language: str) -> str:
                 f"    def __init__({', '.join(['self', *names[: task.initial]])}):",
                 "        super().__init__()",
                 "",
-                f"    def forward({', '.join(['self', *names[task.initial :]])}):",
+                f"    def forward({', '.join(['self', *(value.name for value in task.forwarded)])}):",
                 "        raise NotImplementedError",
             ]
         )

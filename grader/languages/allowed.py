@@ -138,8 +138,12 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 
 OTHER_WAYS: Mapping[str, str] = {
     "torch.utils.cpp_extension": "C++ that it builds",
+    "cupy.ElementwiseKernel": "the form of ElementwiseKernel",
+    "cupy.ReductionKernel": "the form of ReductionKernel",
+    "cupy.fuse": "the form of cupy.fuse",
     "cupy": "CuPy",
     "numba": "Numba",
+    "cuda.bindings": "CUDA C++ that cuda.bindings compiles",
     "cuda": "CUDA C++ that NVRTC compiles",
     "pycuda": "PyCUDA",
     "cutlass": "CuTe",
@@ -147,7 +151,16 @@ OTHER_WAYS: Mapping[str, str] = {
     "warp": "Warp",
     "jax": "JAX",
 }
-"""Modules that other ways to write kernels begin with, and what the kernels are in then."""
+"""Modules, and names in them, that other ways to write kernels begin with; what the kernels are in then."""
+
+WAYS: Mapping[str, str] = {
+    "triton": "kernels under @triton.jit",
+    "load_inline": "CUDA C++ by load_inline",
+    "cupy": "CUDA C++ by cupy.RawKernel",
+    "nvrtc": "CUDA C++ by cuda.core",
+    "cuda": "a .cu file",
+}
+"""How kernels are handed in, by language."""
 
 BUILTINS = _names(
     "Ellipsis False None NotImplemented True __debug__ abs all any ascii bin bool bytearray "

@@ -58,20 +58,14 @@ def languages(
     """
     names = tuple(names)
     of_python = sandbox, limits, cache, devices, all_configs
-    architecture, with_triton = devices[0].architecture, "triton" in names
+    architecture = devices[0].architecture
     by_name: Mapping[str, Language] = {
         "cuda": Cuda(toolchain, sandbox, limits, cache, architecture),
-        "triton": Triton(*of_python),
-        "load_inline": Inline(
-            *of_python, toolchain=toolchain, architecture=architecture, with_triton=with_triton
-        ),
+        "triton": Triton(*of_python, taken=names),
+        "load_inline": Inline(*of_python, toolchain=toolchain, architecture=architecture, taken=names),
         **{
             name: AtRunTime(
-                *of_python,
-                toolchain=toolchain,
-                architecture=architecture,
-                with_triton=with_triton,
-                name=name,
+                *of_python, toolchain=toolchain, architecture=architecture, taken=names, name=name
             )
             for name in WAYS
         },

@@ -22,7 +22,6 @@ from grader.languages import allowed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-_INSTEAD = "Hand in kernels under @triton.jit, or a .cu file where the assignment takes CUDA"
 _NO_NEED = "which no launcher needs"
 _BY_TEXT = "looks something up by a text that it computes"
 _INTERNAL = frozenset(
@@ -56,6 +55,7 @@ def review(
     file: str,
     modules: Mapping[str, Collection[str]] | None = None,
     attributes: Collection[str] = (),
+    languages: Collection[str] = (),
 ) -> Review:
     """Hold a file against the policy.
 
@@ -66,9 +66,10 @@ def review(
         file: its name, for the sentences.
         modules: modules beyond the table that it may import, and what it may use of them.
         attributes: attributes beyond the table that it may read: functions that it builds itself.
+        languages: that kernels may be handed in in.
     """
     body = [node for node in tree.body if not _is_main(node)]
-    looking = _Looking(ast.Module(body, []), modules or {}, attributes)
+    looking = _Looking(ast.Module(body, []), modules or {}, attributes, languages)
     looking.visit(looking.tree)
     offences = sorted(looking.other_ways[:1] or looking.found, key=lambda offence: offence[0])
     reasons = tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in offences))
@@ -93,13 +94,18 @@ class _Looking(ast.NodeVisitor):
     """Walks through a file and notes each reason with its line."""
 
     def __init__(
-        self, tree: ast.Module, modules: Mapping[str, Collection[str]], attributes: Collection[str]
+        self,
+        tree: ast.Module,
+        modules: Mapping[str, Collection[str]],
+        attributes: Collection[str],
+        languages: Collection[str],
     ) -> None:
         self.tree = tree
         self.found: list[tuple[int, str]] = []
         self.misspelt = 0  # of these
         self.other_ways: list[tuple[int, str]] = []  # kernels in another language, of which the rest is part
         self._given = modules
+        self._languages = languages
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._modules = dict(self._imported())
         self._fields = frozenset((*_fields(tree), *attributes)) - _INTERNAL
@@ -111,14 +117,24 @@ class _Looking(ast.NodeVisitor):
     def _note_import(self, node: ast.AST, path: str, reason: str) -> None:
         """Note an import that is refused, and what to hand in instead where it is of another language."""
         self._note(node, reason)
+        self._note_way(node, "imports", path)
+
+    def _note_way(self, node: ast.AST, verb: str, path: str) -> None:
+        """Note what to hand in instead, where a path belongs to kernels in another language."""
         for module, kind in allowed.OTHER_WAYS.items():
-            if f"{path}.".startswith(f"{module}."):
-                self.other_ways.append(
-                    (
-                        node.lineno if isinstance(node, ast.stmt) else 0,
-                        f"imports {module}: kernels in {kind} are not taken in this file. {_INSTEAD}",
-                    )
-                )
+            if module not in self._given and f"{path}.".startswith(f"{module}."):
+                line = node.lineno if isinstance(node, ast.stmt | ast.expr) else 0
+                text = f"{verb} {module}: kernels in {kind} are not taken in this file. {self._instead()}"
+                self.other_ways.append((line, text))
+                return
+
+    def _instead(self) -> str:
+        """What to hand in instead of kernels in another language."""
+        ways = [allowed.WAYS[language] for language in self._languages]
+        if not ways:
+            return "Hand in kernels in the files that the problem asks for"
+        *first, last = ways
+        return f"Hand in {', '.join(first)} or {last}" if first else f"Hand in {last}"
 
     def _note_unknown(self, node: ast.AST, use: str, name: str, names: Collection[str]) -> None:
         """Note the use of a name that may not be used, with the nearest one that may."""
@@ -173,6 +189,7 @@ class _Looking(ast.NodeVisitor):
                 self._note_import(node, named, f"imports {named}, {self._of_import(path)}")
             elif not self._may(module, alias.name):
                 self._note_unknown(node, f"imports {path}", alias.name, self._of(module))
+                self._note_way(node, "imports", path)
 
     def _of_import(self, path: str) -> str:
         """Which part of a module's path is in the way, if the module itself is not."""
@@ -303,6 +320,7 @@ class _Looking(ast.NodeVisitor):
             return  # the import is refused
         if not self._may(module, first):
             self._note_unknown(node, f"uses .{first} of {module}", first, self._of(module))
+            self._note_way(node, "uses", f"{module}.{first}")
             return
         for name in rest:
             self._read(node, name)

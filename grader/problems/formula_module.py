@@ -67,6 +67,7 @@ def module(
     budget: Budget | None = None,
     packed: bool = False,
     initial: int | None = None,
+    weights: Sequence[str] = (),
     torch_operators: Operators = "views",
 ) -> ModuleProblem:
     """The problem of writing a function on tensors; the module's text has an example.
@@ -91,6 +92,8 @@ def module(
         packed: whether the function takes one tuple of all its arguments.
         initial: where ``function`` is a class, how many of the first arguments its objects are made with:
             their ``forward`` gets the others.
+        weights: the names of the objects' weights that the next arguments are, which ``forward`` does not
+            get.
         torch_operators: which operators of PyTorch it may use.
 
     Raises:
@@ -116,6 +119,7 @@ def module(
         made=tuple(name for name in results if name not in arguments),
         packed=packed,
         initial=initial,
+        weights=tuple(weights),
         torch_operators=torch_operators,
     )
 

@@ -40,6 +40,8 @@ class ModuleProblem(KernelProblem):
         packed: whether it takes one tuple of all its arguments.
         initial: how many of the first arguments an object of a class is made with, whose ``forward`` gets the
             others; None where the entry point is a function.
+        weights: the names of the object's weights that the next arguments are, such as ``linear.bias``: they
+            are set before ``forward`` is called, which does not get them.
         torch_operators: which operators of PyTorch it may use.
         tolerance: the allowed error, where it is that of an original instead of one that was derived.
     """
@@ -47,6 +49,7 @@ class ModuleProblem(KernelProblem):
     made: tuple[str, ...] = ()
     packed: bool = False
     initial: int | None = None
+    weights: tuple[str, ...] = ()
     torch_operators: Operators = "views"
     tolerance: Tolerance | None = None
 
@@ -54,6 +57,11 @@ class ModuleProblem(KernelProblem):
     def passed(self) -> tuple[str, ...]:
         """The names of the arguments that the function is given, in order."""
         return tuple(parameter.name for parameter in self.parameters if parameter.name not in self.made)
+
+    @property
+    def forwarded(self) -> tuple[str, ...]:
+        """The names of the arguments of an object's ``forward``."""
+        return self.passed[(self.initial or 0) + len(self.weights) :]
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -294,6 +294,7 @@ def tolerant(
     packed: bool = False,
     spread: bool = False,
     initial: int | None = None,
+    weights: Sequence[str] = (),
     torch_operators: Operators = "views",
 ) -> ModuleProblem:
     """The problem of an original that no formula can be traced of: its cases are its tests, with fresh seeds.
@@ -313,6 +314,7 @@ def tolerant(
         packed: whether the reference and the function take one tuple of all arguments.
         spread: whether the function takes them one by one, all the same.
         initial: as in ``formula_module.module``.
+        weights: likewise.
         torch_operators: which operators of PyTorch it may use.
     """
     listed = _Listed(
@@ -342,6 +344,7 @@ def tolerant(
         made=tuple(name for name in results if name not in arguments),
         packed=packed and not spread,
         initial=initial,
+        weights=tuple(weights),
         torch_operators=torch_operators,
         tolerance=tolerance,
     )

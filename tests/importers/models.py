@@ -251,6 +251,49 @@ def get_init_inputs():
 }
 
 
+MODELS["11_convolved"] = """
+class Model(nn.Module):
+    def __init__(self, channels: int, filters: int):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(channels, filters, 3, padding=1), nn.ReLU())
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.layers(image)
+
+
+batch_size, height, width = 16, 64, 64
+
+
+def get_inputs():
+    return [torch.rand(batch_size, 3, height, width)]
+
+
+def get_init_inputs():
+    return [3, 8]
+"""
+MODELS["12_layer_norm"] = """
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+batch_size = 64
+features = 256
+
+
+def get_inputs():
+    return [torch.rand(batch_size, features)]
+
+
+def get_init_inputs():
+    return [features]
+"""
+
+
 def write(folder: Path, name: str) -> Path:
     """The file of a problem."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,15 +10,12 @@ from importers.answers import graded
 
 from grader.assignments import names
 from grader.assignments.assignment import Assignment, load
-from grader.importers.folders import ImportFaultError, imported
+from grader.importers.folders import imported
 from grader.problems.module import ModuleProblem
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-WEIGHTS = "4_linear"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +26,7 @@ def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
         models.write(folder / "models", name)
     (folder / "models" / "other.py").write_text("import nothing_of_this_name")
     report = imported(folder / "models", folder / "course")
-    assert [path.stem for path in report.refused] == [WEIGHTS]
+    assert not report.refused
     return load(str(folder / "course"))
 
 
@@ -39,7 +36,7 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
     assert {entry.id: bool(entry.performance) for entry in assignment.rules.problems} == dict.fromkeys(
         (
             *("gated", "scaled_softmax", "folded", "product", "leaky", "mean_over", "running_total"),
-            *("error", "largest_place", "normed"),
+            *("error", "largest_place", "normed", "linear", "convolved", "layer_norm"),
         ),
         True,
     )
@@ -53,6 +50,7 @@ def test_the_assignment_is_one_that_can_be_graded(assignment: Assignment) -> Non
         ("folded", 1, ("groups", "x")),
         ("product", 0, ("A", "B")),
         ("leaky", 0, ("x",)),
+        ("linear", 1, ("features", "linear_weight", "linear_bias", "x")),
     ],
 )
 def test_an_object_is_made_with_what_the_file_says(
@@ -71,10 +69,25 @@ def test_sizes_that_the_class_does_not_take_are_left_out(assignment: Assignment)
     assert any(size["dim"] % 2 for size in others)
 
 
-def test_a_class_with_weights_is_refused_with_the_reason(tmp_path: Path) -> None:
-    models.write(tmp_path / "models", WEIGHTS)
-    with pytest.raises(ImportFaultError, match=r"Model has weights \(linear.weight, linear.bias\)"):
-        imported(tmp_path / "models", tmp_path / "course")
+def test_weights_are_arguments_of_the_problem_and_none_of_forward(assignment: Assignment) -> None:
+    convolved = assignment.problems["convolved"]
+    assert isinstance(convolved, ModuleProblem)
+    assert convolved.tolerance is None
+    assert convolved.weights == ("layers.0.weight", "layers.0.bias")
+    assert convolved.passed[:4] == ("channels", "filters", "layers_0_weight", "layers_0_bias")
+    assert convolved.forwarded == ("image",)
+    first, other = (convolved.inputs(convolved.cases(seed)[0]).arrays["layers_0_weight"] for seed in (1, 2))
+    assert first is not None
+    assert other is not None
+    assert first.shape == (8, 3, 3, 3)
+    assert (first != other).any()
+
+
+def test_a_file_alone_is_imported(tmp_path: Path) -> None:
+    path = models.write(tmp_path, "5_product")
+    report = imported(path, tmp_path / "course")
+    assert [written.file for written in report.written] == ["submission.py"]
+    assert load(str(tmp_path / "course")).rules.title == "5 product"
 
 
 IN_CPP = '''
@@ -154,3 +167,61 @@ def test_a_class_that_takes_other_arguments_is_told_which(assignment: Assignment
     text = IN_CPP.replace("def forward(self, x, gate)", "def forward(self, x, gate, more)")
     (result,) = graded(assignment, tmp_path, "gated", text).problems
     assert "Give it nothing more than the object in __init__, and x, gate in forward." in result.message
+
+
+WITH_WEIGHTS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def linear(y, x, weight, bias, features, size: tl.constexpr):
+    row, at = tl.program_id(0), tl.arange(0, size)
+    inside = at < features
+    both = inside[:, None] & inside[None, :]
+    matrix = tl.load(weight + at[:, None] * features + at[None, :], both, other=0.0)
+    products = matrix * tl.load(x + row * features + at, inside, other=0.0)[None, :]
+    tl.store(y + row * features + at, tl.sum(products, 1) + tl.load(bias + at, inside), inside)
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear = torch.nn.Linear(features, features)
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        rows, features = x.shape
+        size = triton.next_power_of_2(features)
+        linear[(rows,)](y, x, self.linear.weight, self.linear.bias, features, size)
+        return y
+"""
+
+
+def test_an_object_gets_the_weights_of_the_original(assignment: Assignment, tmp_path: Path) -> None:
+    (right,) = graded(assignment, tmp_path, "linear", WITH_WEIGHTS).problems
+    assert right.verdict is Verdict.PASS, (right.message, right.trust, right.correctness)
+    (wrong,) = graded(
+        assignment, tmp_path, "linear", WITH_WEIGHTS.replace(" + tl.load(bias", " - tl.load(bias")
+    ).problems
+    assert wrong.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("self.linear", "self.layer", "ModelNew has no weight linear.weight, which Model has"),
+        (
+            "Linear(features, features)",
+            "Linear(features, 3)",
+            "has the shape [3, 16], and it has [16, 16] in Model",
+        ),
+    ],
+)
+def test_an_object_without_a_weight_of_the_original_is_told_which(
+    assignment: Assignment, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    (result,) = graded(assignment, tmp_path, "linear", WITH_WEIGHTS.replace(old, new)).problems
+    assert result.verdict is Verdict.FAIL
+    assert any(message in case.message for case in result.correctness.cases), result.correctness

@@ -204,12 +204,34 @@ def test_a_misspelt_name_is_told_from_an_attempt_to_reach_something(text: str, *
     ],
 )
 def test_kernels_in_another_language_are_told_what_to_hand_in_instead(text: str) -> None:
-    outcome = review(ast.parse(text), "kernel.py")
+    outcome = review(ast.parse(text), "kernel.py", languages=("triton", "cupy", "cuda"))
     (reason,) = outcome.reasons
     assert outcome.mistaken
     assert "imports torch.utils.cpp_extension: kernels in C++ that it builds are not taken" in reason
-    assert "Hand in kernels under @triton.jit" in reason
+    assert reason.endswith("Hand in kernels under @triton.jit, CUDA C++ by cupy.RawKernel or a .cu file")
     assert reason.startswith("kernel.py:2" if text.startswith("import os") else "kernel.py:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        (
+            "import cupy as cp\nkernel = cp.ElementwiseKernel('T x', 'T y', 'y = x')",
+            "uses cupy.ElementwiseKernel",
+        ),
+        ("from cupy import ReductionKernel", "imports cupy.ReductionKernel"),
+        ("from cuda.bindings import driver, nvrtc", "imports cuda.bindings"),
+    ],
+)
+def test_a_way_that_is_not_there_is_told_beside_those_of_the_same_module_that_are(
+    text: str, used: str
+) -> None:
+    modules = {"cupy": ("RawKernel",), "cuda": (), "cuda.core": ("Program",)}
+    outcome = review(ast.parse(text), "kernel.py", modules, languages=("nvrtc",))
+    (reason,) = outcome.reasons
+    assert outcome.mistaken
+    assert used in reason
+    assert reason.endswith("are not taken in this file. Hand in CUDA C++ by cuda.core")
 
 
 def test_no_module_of_the_table_leads_to_another_one_that_is_not_in_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,7 @@ from grader.sandbox.sandbox import Ended, Job, Outcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from grader.sandbox.sandbox import Sandbox
+    from grader.sandbox.sandbox import Running, Sandbox
 
 pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
 
@@ -126,10 +127,15 @@ class Counting:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self.jobs = 0
+        self.started: list[Running] = []
 
     def run(self, job: Job, given_up: threading.Event | None = None) -> Outcome:
         self.jobs += 1
         return self._sandbox.run(job, given_up)
+
+    def start(self, job: Job) -> Running:
+        self.started.append(self._sandbox.start(job))
+        return self.started[-1]
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +192,54 @@ def test_a_gpu_gets_machine_code_from_the_same_job(compiler: Compiler, sandbox: 
     assert built.code[:4] == b"\x7fELF"
     assert b"kernel" in built.code
     assert built.facts == {**compiler.build(file, SIM, ASKED).facts, "shared": built.facts["shared"]}
+
+
+def with_size(size: int) -> dict[str, Any]:
+    return {**ASKED, "constants": [[[3], {"value": size}]]}
+
+
+def test_all_kernels_of_a_file_come_from_a_process_that_stays(file: Path, tmp_path: Path) -> None:
+    sandbox = Counting(BACKENDS["process"]())
+    alone = Compiler(sandbox, compile_limits(), Cache(tmp_path / "alone"), (SIM, GPU))  # type: ignore[arg-type]
+    staying = replace(alone, cache=Cache(tmp_path / "staying")).staying(file)
+    for size in (16, 32):
+        assert staying.build(file, SIM, with_size(size)) == alone.build(file, SIM, with_size(size))
+    assert (sandbox.jobs, len(sandbox.started)) == (2, 1)
+    asked = {**ASKED, "kernel": "wrong", "signature": [["y", "*fp32"]], "constants": [], "attributes": []}
+    with pytest.raises(RefusedKernelError, match=r"^file.py:\d+: the kernel wrong does not compile"):
+        staying.build(file, SIM, asked)
+    assert staying.build(file, GPU, with_size(64)).code[:4] == b"\x7fELF"
+    assert (sandbox.jobs, len(sandbox.started)) == (2, 1)
+    staying.close()
+    (process,) = sandbox.started
+    assert process.wait(0.0) is not None
+    staying.build(file, SIM, with_size(256))
+    assert (sandbox.jobs, len(sandbox.started)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "os.kill(os.getppid(), 9)",
+        "os.write(11, b'KGR1' + bytes(12))",
+        "os.write(11, b'no frame')",
+        "os._exit(3)",
+    ],
+)
+def test_a_file_that_disturbs_the_process_has_its_kernel_from_a_job_of_its_own(
+    deed: str, tmp_path: Path
+) -> None:
+    sandbox = Counting(BACKENDS["process"]())
+    value = f"({deed}, 3)[1] if os.getcwd()[-9:-1] == '/kernel-' else 3"
+    (path := tmp_path / "file.py").write_text(
+        "import os\n" + TEXT.replace("OFFSET = tl.constexpr(3)", f"OFFSET = tl.constexpr({value})")
+    )
+    compiler = Compiler(sandbox, compile_limits(), Cache(tmp_path / "kernels"), (SIM,)).staying(path)  # type: ignore[arg-type]
+    for size in (16, 32):
+        assert b".visible .entry kernel(" in compiler.build(path, SIM, with_size(size)).code
+    compiler.close()
+    assert sandbox.started
+    assert all(process.wait(0.0) is not None for process in sandbox.started)
 
 
 def test_what_does_not_compile_is_told_once_with_its_line(

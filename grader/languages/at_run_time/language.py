@@ -53,4 +53,4 @@ class AtRunTime(Inline):
     def _review(self, tree: ast.Module, _content: bytes, file: str) -> policy.Review:
         """The places of a file that break the policy."""
         way = WAYS[self.name]
-        return policy.review(tree, file, way.modules, way.attributes)
+        return policy.review(tree, file, way.modules, way.attributes, self.taken)

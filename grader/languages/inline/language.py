@@ -46,13 +46,16 @@ class Inline(Triton):
     Attributes:
         toolchain: the compilers.
         architecture: the GPU to make machine code for, such as ``sm_90``.
-        with_triton: whether the file may have kernels in Triton, too.
     """
 
     toolchain: Toolchain
     architecture: str
-    with_triton: bool = False
     name: str = "load_inline"
+
+    @property
+    def _with_triton(self) -> bool:
+        """Whether the file may have kernels in Triton, too."""
+        return "triton" in self.taken
 
     def _modules(self, tree: ast.Module, content: bytes) -> Sequence[Module]:
         """What a file builds.
@@ -65,7 +68,7 @@ class Inline(Triton):
     def _review(self, tree: ast.Module, content: bytes, file: str) -> policy.Review:
         """The places of a file that break the policy."""
         names = frozenset[str]().union(*(each.names for each in extensions(tree, content)))
-        return policy.review(without_settings(tree), file, _MAY_IMPORT, names)
+        return policy.review(without_settings(tree), file, _MAY_IMPORT, names, self.taken)
 
     def _read(self, name: str, content: bytes) -> Build:
         began, log, artefact, built = time.monotonic(), "", None, []
@@ -119,7 +122,7 @@ class Inline(Triton):
         review = self._review(tree, content, source_name)
         if review.reasons:
             return Inspection(review.reasons, (), review.mistaken)
-        if not self.with_triton and (line := source.imports(tree, "triton")):
+        if not self._with_triton and (line := source.imports(tree, "triton")):
             text = f"{source_name}:{line} imports triton, and this problem takes no kernels in Triton"
             return Inspection((text,), (), mistaken=True)
         for library in _libraries(artefact).values():
@@ -149,7 +152,7 @@ class Inline(Triton):
         libraries = _libraries(artefact)
         kernels = tuple(name for path in libraries.values() for name in machine_code(path.read_bytes()))
         script = Script(artefact, models.packages(), _no_kernel, form=self.form)
-        if self.with_triton and b"triton" in artefact.read_bytes():
+        if self._with_triton and b"triton" in artefact.read_bytes():
             script = super()._script(device, artefact)
         return replace(script, extensions=libraries, kernels=kernels)
 

@@ -10,7 +10,7 @@ import importlib.util
 import io
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -21,11 +21,12 @@ from grader.devices.runner import interpreter
 from grader.languages.cache import key
 from grader.languages.jobs import BuildError, limit_hit, outcome_of
 from grader.languages.slots import SlotError, slot
+from grader.languages.triton.resident import Resident
 from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from grader.languages.cache import Cache
     from grader.sandbox.sandbox import Limits, Sandbox
@@ -34,7 +35,14 @@ INSTALL = "python -m pip install 'kernel-grader[triton]'"
 _SPECIALISATION = "specialisation.json"
 _PARTS = _CODE, _FACTS, _REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
 _MOST_BYTES = 64 << 10  # of a specialisation
-_MODULES = ("__init__", "build", "descriptors", "ptx", "specialisation", "task_types")  # of the program
+_MODULES = (
+    *("__init__.py", "protocol.py"),
+    *(
+        f"triton/{module}.py"
+        for module in ("__init__", "build", "descriptors", "ptx", "specialisation", "task_types")
+    ),
+)
+"""Of the program."""
 _MAIN = (
     "import sys\n\nsys.path.append(sys.argv.pop())\n\nfrom grader.runner.triton.build import main\n\nmain()\n"
 )
@@ -62,12 +70,25 @@ class Compiler:
         limits: what compiling one kernel may use.
         cache: where kernels are kept.
         targets: of all devices that judge: who waits for a kernel on one will ask for it on the others.
+        resident: compiles the kernels of the file that is asked for, as long as all goes well; None where
+            each kernel is to have a job of its own.
     """
 
     sandbox: Sandbox
     limits: Limits
     cache: Cache
     targets: tuple[Target, ...]
+    resident: Resident | None = None
+
+    def staying(self, file: Path) -> Compiler:
+        """The same with a process that stays for all kernels of ``file``; ``close`` ends it."""
+        job = self._job(file.name, file.read_bytes())
+        return replace(self, resident=Resident(self.sandbox, job))
+
+    def close(self) -> None:
+        """End the process that stays."""
+        if self.resident is not None:
+            self.resident.close()
 
     def build(
         self,
@@ -88,7 +109,7 @@ class Compiler:
         versions = (metadata.version("triton"), file.name, repr(self.targets))
         name = key("triton", *versions, packed(), source, text)
         folder = self.cache.find(name) or self.cache.store(
-            name, self._built(file.name, source, text, given_up)
+            name, self._built(file.name, source, specialisation, given_up)
         )
         if (refused := folder / f"{target.form}.{_REFUSED}").is_file():
             raise RefusedKernelError(refused.read_text(errors="replace"))
@@ -98,32 +119,53 @@ class Compiler:
         except (ValueError, RecursionError) as error:  # code of the file has interfered
             raise RefusedKernelError("what a launch needs to know of the kernel is not said") from error
 
-    def _built(
-        self, file: str, source: bytes, specialisation: bytes, given_up: threading.Event | None
-    ) -> Mapping[str, bytes]:
+    def _job(self, file: str, source: bytes) -> Job:
+        """What compiles kernels of a file: those that it is asked for, or the one of its specialisation."""
         package, targets = folder(), [f"{target.form}:{target.capability}" for target in self.targets]
         program, folders = interpreter(self.sandbox.image, packages=True)
-        job = Job(
+        return Job(
             argv=(str(program), "-I", "-S", "-B", "build.zip", file, *targets, str(package.parent)),
             limits=self.limits,
             inputs=(*folders, package.parent),
-            outputs=tuple(f"{target.form}.{part}" for target in self.targets for part in _PARTS),
-            files={"build.zip": packed(), file: source, _SPECIALISATION: specialisation},
+            files={"build.zip": packed(), file: source},
         )
+
+    def _parts(self, target: Target) -> tuple[str, ...]:
+        return tuple(f"{target.form}.{part}" for part in _PARTS)
+
+    def _complete(self, files: Collection[str]) -> bool:
+        """Whether there is a kernel with its facts, or a message, for each target."""
+        return all(
+            refused in files or {code, facts} <= set(files)
+            for code, facts, refused in map(self._parts, self.targets)
+        )
+
+    def _built(
+        self,
+        file: str,
+        source: bytes,
+        specialisation: Mapping[str, Any],
+        given_up: threading.Event | None,
+    ) -> Mapping[str, bytes]:
+        job = self._job(file, source)
+        text = json.dumps(specialisation, sort_keys=True).encode()
+        names = [name for target in self.targets for name in self._parts(target)]
+        job = replace(job, files={**job.files, _SPECIALISATION: text}, outputs=tuple(names))
         try:
             with slot(given_up):
+                files = None if self.resident is None else self.resident.built(specialisation, given_up)
+                if files is not None and self._complete(files):
+                    return {name: files[name] for name in names if name in files}
                 outcome = outcome_of(job, self.sandbox, given_up)
         except SlotError as error:
             raise BuildError(f"{file} was not compiled: {error}") from error
         if limit := limit_hit(outcome):  # another machine, or a quieter one, may do better: not kept
             raise RefusedKernelError(limit)
-        for target in self.targets:
-            code, facts, refused = (f"{target.form}.{part}" in outcome.artefacts for part in _PARTS)
-            if not (refused or (code and facts)):
-                message = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
-                raise BuildError(
-                    f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {message}"
-                )
+        if not self._complete(outcome.artefacts):
+            message = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
+            raise BuildError(
+                f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {message}"
+            )
         return outcome.artefacts
 
 
@@ -149,10 +191,7 @@ def packed() -> bytes:
             ("grader/__init__.py", ""),
             *(
                 (f"grader/runner/{path.relative_to(runner).as_posix()}", path.read_text())
-                for path in (
-                    runner / "__init__.py",
-                    *(runner / "triton" / f"{module}.py" for module in _MODULES),
-                )
+                for path in (runner / module for module in _MODULES)
             ),
             ("__main__.py", _MAIN),
         ):

@@ -46,6 +46,7 @@ class Triton:
         devices: all that judge.
         all_configs: whether autotuning runs every configuration on the simulator.
         form: how the functions of a file are called.
+        taken: the names of all languages that the assignment takes.
     """
 
     sandbox: Sandbox
@@ -57,6 +58,7 @@ class Triton:
     memory: Memory | None = Memory.DEVICE
     captured: bool = True
     form: Form = field(default_factory=Form)
+    taken: tuple[str, ...] = ("triton",)
 
     def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem in a Python file; see ``Language``."""
@@ -68,7 +70,13 @@ class Triton:
             return self
         names = tuple(parameter.name for parameter in problem.parameters)
         form = Form(
-            names, problem.made, problem.outputs, problem.packed, problem.torch_operators, problem.initial
+            names,
+            problem.made,
+            problem.outputs,
+            problem.packed,
+            problem.torch_operators,
+            problem.initial,
+            problem.weights,
         )
         return replace(self, form=form)
 
@@ -123,7 +131,7 @@ class Triton:
     ) -> Inspection:
         """What a file holds; see ``Language``."""
         tree = source.parsed(artefact.read_bytes(), source_name)
-        review = policy.review(tree, source_name)
+        review = policy.review(tree, source_name, languages=self.taken)
         if review.reasons:
             return Inspection(review.reasons, (), review.mistaken)
         return Inspection((), tuple(source.find(tree, source_name, name, further) for name in entry_points))
@@ -165,7 +173,7 @@ class Triton:
 
     def _script(self, device: Device, artefact: Path) -> Script:
         targets = tuple(dict.fromkeys(map(_target, self.devices)))
-        compiler = Compiler(self.sandbox, self.limits, self.cache, targets)
+        compiler = Compiler(self.sandbox, self.limits, self.cache, targets).staying(artefact)
         packages = (*models.packages(), folder())
         return Script(
             artefact,
@@ -173,6 +181,7 @@ class Triton:
             partial(compiler.build, artefact, _target(device)),
             self.all_configs,
             self.form,
+            close=compiler.close,
         )
 
 

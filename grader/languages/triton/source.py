@@ -177,11 +177,12 @@ def _of_module(problem: ModuleProblem, function: Function, file: str) -> Launche
         LauncherError: it takes another number of parameters.
     """
     passed = ", ".join(problem.passed)
-    if len(function.parameters) != (1 if problem.packed else len(problem.passed)):
+    count = 1 if problem.packed else len(problem.passed) - len(problem.weights)
+    if len(function.parameters) != count:
         asked = f"one parameter, the tuple ({passed})" if problem.packed else passed
         if problem.initial is not None:
             initial = ", ".join(problem.passed[: problem.initial]) or "nothing more than the object"
-            asked = f"{initial} in __init__, and {', '.join(problem.passed[problem.initial :])} in forward"
+            asked = f"{initial} in __init__, and {', '.join(problem.forwarded)} in forward"
         raise LauncherError(
             f"{function.name} ({file}:{function.line}) takes {', '.join(function.parameters) or 'nothing'}. "
             f"Give it {asked}."

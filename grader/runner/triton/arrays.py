@@ -31,6 +31,10 @@ _EMPTY = {
     torch.Tensor.new_empty_strided,
 }
 _ZEROS = {torch.zeros, torch.zeros_like, torch.Tensor.new_zeros}
+_LIKE: Mapping[Any, Callable[..., torch.Tensor]] = {
+    torch.empty_like: torch.empty,
+    torch.zeros_like: torch.zeros,
+}
 _OPERATORS = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
 _TO_HOST = {"cpu", "numpy", "item", "tolist"}
 _WRITING = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS)}
@@ -134,7 +138,7 @@ class Arrays(TorchFunctionMode):
         name = _name(func)
         if func in _EMPTY or func in _ZEROS:
             if _on_device(args, named):
-                tensor = self._new(func(*map(_plain, args), **named | {"device": "meta"}))
+                tensor = self._new(_without_content(func, args, named))
                 return self._cleared(tensor) if func in _ZEROS else tensor
         elif self._operators == "all":
             return self._anything(func, name, args, named)
@@ -277,6 +281,16 @@ def _writes(name: str, named: Mapping[str, Any]) -> bool:
 def _on_meta(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:  # noqa: ANN401
     """The result of a call on tensors without content."""
     return func(*map(_plain, args), **{key: _plain(value) for key, value in named.items()})
+
+
+def _without_content(
+    func: Callable[..., torch.Tensor], args: Sequence[Any], named: Mapping[str, Any]
+) -> torch.Tensor:
+    """A new tensor as ``func`` makes it, without content."""
+    if func in _LIKE and args and args[0].is_contiguous() and not {*named} - {"dtype", "device"}:
+        # PyTorch imports SymPy, for half a second, to make a tensor like one that has no content.
+        return _LIKE[func](args[0].shape, dtype=named.get("dtype") or args[0].dtype, device="meta")
+    return func(*map(_plain, args), **{**named, "device": "meta"})
 
 
 def _names_device(value: Any) -> bool:  # noqa: ANN401

@@ -8,9 +8,12 @@ specialisation and Triton, and a module that no kernel needs is not imported.
 from __future__ import annotations
 
 import ast
+import fcntl
+import itertools
 import json
 import os
 import re
+import shutil
 import symtable
 import sys
 from dataclasses import dataclass
@@ -25,6 +28,7 @@ from triton.compiler import ASTSource, CompilationError
 from triton.language import dtype
 from triton.runtime import cache
 
+from grader.runner.protocol import Channel, ClosedError
 from grader.runner.triton import task_types
 from grader.runner.triton.ptx import WARP, end_with_ptx
 from grader.runner.triton.specialisation import decoded
@@ -45,23 +49,61 @@ class MissingError(Exception):
 
 
 def main() -> None:
-    """Compile a kernel of the file that the command line names, from the working folder to there.
+    """Compile kernels of the file that the command line names: one to the working folder, or many.
+
+    The one is that of the specialisation in the working folder. Without it, there are those that whoever
+    holds the other end of stdin and stdout asks for, and gets.
 
     Behind the file it says what for: each form, ``ptx`` or ``cubin``, with the compute capability, as in
     ``cubin:90``. Those are built side by side, by a process each, and Triton is imported once.
     """
     file, *targets = sys.argv[1:]
-    os.environ["TRITON_CACHE_DIR"] = str(Path("cache").resolve())
     cache.triton_key = lambda: ""  # else it reads all of Triton, to tell the versions in a cache apart
-    described = json.loads(Path(SPECIALISATION).read_text())
+    if not Path(SPECIALISATION).exists():
+        _answer(file, targets)
+        return
+    ended = _all(file, json.loads(Path(SPECIALISATION).read_text()), targets, Path())
+    # Whoever gets neither a kernel nor a message learns that a signal ended the compiler.
+    raise SystemExit(max(ended, key=abs))
+
+
+def _answer(file: str, targets: Sequence[str]) -> None:
+    """Compile kernels until nobody asks for more."""
+    reading, writing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in (0, 1))
+    channel = Channel(reading, writing)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what a file prints is no answer
+    source = Path(file).read_bytes()  # code of the file may change what lies here
+    for number in itertools.count():
+        try:
+            request = channel.receive(0).header
+        except ClosedError:
+            return
+        folder = Path(f"kernel-{number}")
+        folder.mkdir()
+        (folder / file).write_bytes(source)
+        _all(file, request["specialisation"], targets, folder)
+        names = [f"{form}.{part}" for form in _forms(targets) for part in (CODE, FACTS, REFUSED)]
+        parts = {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+        shutil.rmtree(folder)
+        sizes = [[name, len(content)] for name, content in parts.items()]
+        channel.send({"nonce": request["nonce"], "sizes": sizes}, list(parts.values()))
+
+
+def _forms(targets: Sequence[str]) -> list[str]:
+    return [target.partition(":")[0] for target in targets]
+
+
+def _all(file: str, described: dict[str, Any], targets: Sequence[str], folder: Path) -> list[int]:
+    """Build for all targets in a folder; returns how each process ended."""
     for target in targets:
         form, _, capability = target.partition(":")
         if os.fork() == 0:
+            os.chdir(folder)
+            os.environ["TRITON_CACHE_DIR"] = str(Path("cache").resolve())
             _write(file, described, form, int(capability))
             os._exit(0)
-    ended = [os.waitstatus_to_exitcode(os.wait()[1]) for _target in targets]
-    # Whoever gets neither a kernel nor a message learns that a signal ended the compiler.
-    raise SystemExit(max(ended, key=abs))
+    return [os.waitstatus_to_exitcode(os.wait()[1]) for _target in targets]
 
 
 def _write(file: str, described: dict[str, Any], form: str, capability: int) -> None:

@@ -13,6 +13,10 @@ class NotReturnedError(Exception):
     """A function does not return what it has to; the text, behind the function's name, is for its author."""
 
 
+class WeightError(Exception):
+    """An object has no weight of this name; the text, behind the file's name, is for its author."""
+
+
 @dataclass(frozen=True)
 class Form:
     """The fields of ``Form`` in ``grader/devices/device.py``, as the judge has sent them."""
@@ -23,13 +27,21 @@ class Form:
     packed: bool
     operators: str
     initial: int | None = None
+    weights: Sequence[str] = ()
 
     def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:  # noqa: ANN401
-        """What ``function`` returns, called with those of all ``arguments`` that it is given."""
+        """What ``function`` returns, called with those of all ``arguments`` that it is given.
+
+        Raises:
+            WeightError: its object has no such weight.
+        """
         named = zip(self.names, arguments, strict=True)
         passed = tuple(value for name, value in named if name not in self.made) if self.names else arguments
         if self.initial is not None:
-            return function(*passed[: self.initial])(*passed[self.initial :])
+            made, rest = function(*passed[: self.initial]), passed[self.initial :]
+            for name, value in zip(self.weights, rest, strict=False):
+                _set(made, name, value)
+            return made(*rest[len(self.weights) :])
         return function(tuple(passed)) if self.packed else function(*passed)
 
     def returned(self, returned: Any, arguments: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
@@ -49,3 +61,19 @@ class Form:
             raise NotReturnedError(f"returns {len(values)} values, not {len(names)}: {', '.join(names)}")
         for name, value in zip(names, values, strict=True):
             yield name, value, by_name[name]
+
+
+def _set(made: Any, name: str, value: Any) -> None:  # noqa: ANN401 - an object of a file
+    """Let a parameter or a buffer of a module of PyTorch be ``value``, where it is one of its shape."""
+    *path, last = name.split(".")
+    owner, kind = made, type(made).__name__
+    for part in path:
+        owner = getattr(owner, part, None)
+    for values in (getattr(owner, "_parameters", {}), getattr(owner, "_buffers", {})):
+        if values.get(last) is not None:
+            if values[last].shape != value.shape:
+                shapes = f"{list(values[last].shape)}, and it has {list(value.shape)} in Model"
+                raise WeightError(f"the weight {name} of {kind} has the shape {shapes}")
+            values[last] = value
+            return
+    raise WeightError(f"{kind} has no weight {name}, which Model has: name its weights as Model does")

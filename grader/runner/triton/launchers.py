@@ -21,7 +21,7 @@ from grader.runner.pytorch.raw import Libraries
 from grader.runner.raised import RaisedError, RefusedError, account, raised
 from grader.runner.triton import task_types
 from grader.runner.triton.arrays import Arrays
-from grader.runner.triton.form import NotReturnedError
+from grader.runner.triton.form import NotReturnedError, WeightError
 from grader.runner.triton.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ class Launchers:
         try:
             with self._arrays:
                 returned = self._form.call(function, arguments)
+        except WeightError as error:
+            raise RaisedError(f"{os.path.basename(self._path)}: {error}") from error  # noqa: PTH119
         except Exception as error:
             failure = raised(error, self._path)
             raise type(failure)(str(failure).replace(_ANY_KERNEL, "kernel()")) from error
