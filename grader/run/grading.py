@@ -87,14 +87,21 @@ class Built:
     builds: Mapping[str, FileBuild]
 
 
+@dataclass(frozen=True)
+class Start:
+    """When a grading began."""
+
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=time.monotonic)
+
+
 @dataclass
 class _Run:
     """The state of a grading run; it can make a valid record at any moment."""
 
     request: GradingRequest
     bench: Bench
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    clock: float = field(default_factory=time.monotonic)
+    start: Start = field(default_factory=Start)
     submission: SubmissionInfo | None = None
     device: DeviceInfo | None = None
     sandbox: SandboxInfo | None = None
@@ -145,8 +152,8 @@ class _Run:
             submission=self.submission
             or SubmissionInfo(name=printable(request.path.name), sha256="", files=[]),
             seed=request.seed,
-            started=self.started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - self.clock, 3),
+            started=self.start.date.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self.start.clock, 3),
             device=self.device,
             sandbox=self.sandbox,
             score=total(problem.points for problem in problems),
@@ -183,6 +190,42 @@ def grade(
     except KeyboardInterrupt:
         return run.record(ExitCode.INTERRUPTED, "interrupted")
     return run.record()
+
+
+def described(request: GradingRequest) -> SubmissionInfo:
+    """What is graded, as the record tells it.
+
+    Raises:
+        SubmissionError, OSError: grading meets the same and tells why.
+    """
+    files = graded_files(request.assignment, request.problems)
+    with collect(request.path, files) as submission:
+        return _described(submission)
+
+
+def put_together(
+    request: GradingRequest,
+    submission: SubmissionInfo | None,
+    parts: Sequence[Record],
+    start: Start,
+    *,
+    interrupted: bool,
+) -> Record:
+    """The record of a grading of ``submission`` that was made in ``parts``, each with some of its problems.
+
+    Problems that no part has were not reached by a grading that was ``interrupted``.
+    """
+    run = _Run(request, Bench(), start, submission)
+    for part in parts:
+        run.sandbox, run.device = part.sandbox, part.device
+        run.problems |= {problem.id: problem for problem in part.problems}
+        for note in part.submission.notes:
+            if run.submission is not None and note not in run.submission.notes:
+                run.note(note)
+    if interrupted:
+        return run.record(ExitCode.INTERRUPTED, "interrupted")
+    fault = next((part for part in parts if part.error), None)
+    return run.record() if fault is None else run.record(ExitCode(fault.exit_code), fault.error)
 
 
 def updated(before: Record, after: Record) -> Record:
@@ -224,6 +267,15 @@ def grader_info(assignment: Assignment) -> GraderInfo:
     return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())
 
 
+def _described(submission: Submission) -> SubmissionInfo:
+    return SubmissionInfo(
+        name=submission.name,
+        sha256=submission.sha256,
+        files=sorted(submission.files),
+        notes=list(submission.notes),
+    )
+
+
 def _faulty(run: _Run, verdict: Verdict, error: str) -> Record:
     """Nothing of the submission can be graded, for this reason: ``verdict`` on each of its problems."""
     assignment = run.request.assignment
@@ -247,12 +299,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
     progress("collecting")
     with collect(request.path, _files(assignment, wanted)) as submission:
-        run.submission = SubmissionInfo(
-            name=submission.name,
-            sha256=submission.sha256,
-            files=sorted(submission.files),
-            notes=list(submission.notes),
-        )
+        run.submission = _described(submission)
         if submission.version and submission.version != version(assignment):
             run.note(
                 f"its folder was made for another version of {assignment.id}, {submission.version}, and this "
