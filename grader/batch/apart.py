@@ -10,7 +10,9 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from grader.batch.crew import WORKER, Crew, EndedError, Station, StoppedError
 from grader.records.errors import MachineError
@@ -21,11 +23,11 @@ from grader.run.kinds import kind_of
 from grader.submissions.trees import SubmissionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from grader.records.record import SubmissionInfo
-    from grader.run.grading import GradingRequest
+    from grader.run.grading import Built, GradingRequest
 
+BUILT = TypeAdapter(grading.Built)
 FEWEST_PROCESSORS = 8  # with fewer, starting the processes takes longer than the turns
 PROCESSORS_PER_PROBLEM = 2  # its two threads that check, on the simulator and on the GPU
 
@@ -49,7 +51,8 @@ def grade(
 
     An interrupt ends the processes, and the record has what they had decided.
     """
-    start, submission = grading.Start(), None
+    start, built = grading.Start(), None
+    request = replace(request, files=grading.graded_files(request.assignment, request.problems))
     limits, processors = request.assignment.rules.limits, len(os.sched_getaffinity(0))
     count = min(len(request.problems), max(1, processors // PROCESSORS_PER_PROBLEM))
     bench = Bench(remembers=True)
@@ -59,14 +62,13 @@ def grade(
             progress("looking at this machine")
             if bench.machine(request.options.device, request.options.sandbox, limits).gpu is not None:
                 progress("compiling")
-                if grading.build_ahead(request, bench) is not None:
-                    submission = grading.described(request)
+                built = grading.build_ahead(request, bench)
         except (SubmissionError, MachineError, OSError):
-            submission = None  # the grading in this process tells why
+            built = None  # the grading in this process tells why
         except KeyboardInterrupt:
-            return grading.put_together(request, None, [], start, interrupted=True)
-        if submission is not None:
-            return _graded(request, progress, crew, submission, start)
+            return grading.put_together(request, [], start, interrupted=True)
+        if built is not None:
+            return _graded(request, progress, crew, built, start)
     return grading.grade(request, progress)
 
 
@@ -74,7 +76,7 @@ def _graded(
     request: GradingRequest,
     progress: Callable[[str], None],
     crew: Crew,
-    submission: SubmissionInfo,
+    built: Built,
     start: grading.Start,
 ) -> Record:
     """The record of the parts; a problem whose process ended is graded in this one."""
@@ -84,15 +86,15 @@ def _graded(
     )
     each = {name: replace(request, problems=(name,)) for name in longest_first}
     records: dict[str, Record | None] = {}
-    interrupted = False
+    interrupted, builds = False, BUILT.dump_python(built, mode="json")
     with ThreadPoolExecutor(len(crew)) as pool:
-        parts = {name: pool.submit(_part, part, progress, crew) for name, part in each.items()}
+        parts = {name: pool.submit(_part, part, progress, crew, builds) for name, part in each.items()}
         try:
             for name, part in parts.items():
                 records[name] = part.result()
                 if records[name] is None:
                     progress(f"{name}: its process ended, trying again")
-                    records[name] = grading.grade(each[name], progress)
+                    records[name] = grading.grade(each[name], progress, built=built)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             crew.stop()
@@ -105,10 +107,12 @@ def _graded(
                 if name not in records and not part.cancelled()
             }
     judged = [record for record in records.values() if record is not None]
-    return grading.put_together(request, submission, judged, start, interrupted=interrupted)
+    return grading.put_together(request, judged, start, interrupted=interrupted)
 
 
-def _part(request: GradingRequest, progress: Callable[[str], None], crew: Crew) -> Record | None:
+def _part(
+    request: GradingRequest, progress: Callable[[str], None], crew: Crew, builds: Mapping[str, Any]
+) -> Record | None:
     """The record of one problem; None if its process ended, or was never asked."""
     query = {
         "operation": "grade",
@@ -117,7 +121,8 @@ def _part(request: GradingRequest, progress: Callable[[str], None], crew: Crew) 
         "problems": request.problems,
         "options": asdict(request.options),
         "seed": request.seed,
-        "built": None,  # it is in the build cache
+        "files": request.files,
+        "built": builds,
         "keeps_interrupted": True,
     }
     try:

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import torch
-from pydantic import TypeAdapter
 
 from grader.assignments.assignment import load
+from grader.batch.apart import BUILT
 from grader.processes.imports import freeze
 from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
@@ -44,7 +44,6 @@ UNWALLED = (
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
     "process."
 )
-BUILT = TypeAdapter(grading.Built)
 
 
 def main() -> None:
@@ -94,7 +93,7 @@ def answer(
 ) -> dict[str, Any]:
     """Answer one request; its operation is ``look``, ``build`` or ``grade``, which it ``tell``s of.
 
-    It may name ``problems`` of the assignment, and say ``fast``, as in ``GradingRequest``. With
+    It may have ``problems``, ``files``, ``turn`` and ``fast``, as in ``GradingRequest``. With
     ``keeps_interrupted``, what an interrupted grading has decided is an answer, too.
     """
     if query["operation"] == "look":
@@ -107,6 +106,8 @@ def answer(
         options=GradingOptions(**query["options"]),
         seed=query["seed"],
         fast=query.get("fast", False),
+        files=tuple(query.get("files", ())),
+        turn=query.get("turn", 0),
     )
     if query["operation"] == "build":
         return _build(request, bench)

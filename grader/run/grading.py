@@ -72,6 +72,8 @@ class GradingRequest:
     fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
     cases: tuple[str, ...] = ()  # names of those to run alone; all without any
+    files: tuple[str, ...] = ()  # of the submission, where others judge problems in some of them
+    turn: int = 0  # which problem one that judges them in turn begins with
     observe: Observe | None = None  # is shown each call of a case
 
 
@@ -192,36 +194,20 @@ def grade(
     return run.record()
 
 
-def described(request: GradingRequest) -> SubmissionInfo:
-    """What is graded, as the record tells it.
-
-    Raises:
-        SubmissionError, OSError: grading meets the same and tells why.
-    """
-    files = graded_files(request.assignment, request.problems)
-    with collect(request.path, files) as submission:
-        return _described(submission)
-
-
 def put_together(
-    request: GradingRequest,
-    submission: SubmissionInfo | None,
-    parts: Sequence[Record],
-    start: Start,
-    *,
-    interrupted: bool,
+    request: GradingRequest, parts: Sequence[Record], start: Start, *, interrupted: bool
 ) -> Record:
-    """The record of a grading of ``submission`` that was made in ``parts``, each with some of its problems.
+    """The record of a grading that was made in ``parts``, each of which has some of its problems.
 
     Problems that no part has were not reached by a grading that was ``interrupted``.
     """
-    run = _Run(request, Bench(), start, submission)
+    run = _Run(request, Bench(), start)
     for part in parts:
         run.sandbox, run.device = part.sandbox, part.device
         run.problems |= {problem.id: problem for problem in part.problems}
-        for note in part.submission.notes:
-            if run.submission is not None and note not in run.submission.notes:
-                run.note(note)
+    if parts:
+        notes = dict.fromkeys(note for part in parts for note in part.submission.notes)
+        run.submission = parts[0].submission.model_copy(update={"notes": list(notes)})
     if interrupted:
         return run.record(ExitCode.INTERRUPTED, "interrupted")
     fault = next((part for part in parts if part.error), None)
@@ -267,15 +253,6 @@ def grader_info(assignment: Assignment) -> GraderInfo:
     return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())
 
 
-def _described(submission: Submission) -> SubmissionInfo:
-    return SubmissionInfo(
-        name=submission.name,
-        sha256=submission.sha256,
-        files=sorted(submission.files),
-        notes=list(submission.notes),
-    )
-
-
 def _faulty(run: _Run, verdict: Verdict, error: str) -> Record:
     """Nothing of the submission can be graded, for this reason: ``verdict`` on each of its problems."""
     assignment = run.request.assignment
@@ -298,8 +275,13 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         message = "not part of this release's grading"
         run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
     progress("collecting")
-    with collect(request.path, _files(assignment, wanted)) as submission:
-        run.submission = _described(submission)
+    with collect(request.path, request.files or _files(assignment, wanted)) as submission:
+        run.submission = SubmissionInfo(
+            name=submission.name,
+            sha256=submission.sha256,
+            files=sorted(submission.files),
+            notes=list(submission.notes),
+        )
         if submission.version and submission.version != version(assignment):
             run.note(
                 f"its folder was made for another version of {assignment.id}, {submission.version}, and this "
@@ -458,7 +440,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             first = sorted(judges, key=lambda judge: judge.kind.rank)
             with _pytorch_timed(run, gpu, [one.problem for one in answers]):
                 if workers == 1:
-                    _judge_in_turn(run, first, pool, begun)
+                    turn = run.request.turn % max(1, len(first))
+                    _judge_in_turn(run, [*first[turn:], *first[:turn]], pool, begun)
                 else:
                     begun |= {judge.id: pool.submit(judge.check) for judge in first}
                     _measure_all(run, judges, [begun[judge.id] for judge in judges])
