@@ -1,4 +1,4 @@
-"""A worker that judges nothing, and ``dies`` or ``hangs`` when first asked for vector_add: MET HOW LIFELINE."""
+"""A worker that judges nothing, and ``dies`` or ``hangs`` when first asked for vector_add: MET HOW ..."""
 
 from __future__ import annotations
 
