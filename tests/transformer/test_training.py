@@ -65,7 +65,7 @@ def test_the_reference_learns_as_the_unfused_model_does(
         closing(pairs.next()) as pair,
     ):
         turns = training._turns(measured, Goal(0.01), steps.EAGER, pair, 0)
-    assert len(turns.seconds("A")) == len(turns.seconds("B")) == 12
+    assert len(turns.seconds("A")) == len(turns.seconds("B")) == 2 * len(turns.blocks)
     assert min(turns.seconds("A") + turns.seconds("B")) > 0
     assert turns.difference < 1e-3
 
