@@ -512,7 +512,9 @@ def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) ->
                 with builders.worker() as worker, suppress(EndedError):
                     built = worker.ask(_query("build", request, running.seed, path=path))["built"]
             with graders.worker() as worker:
-                query = _query("grade", request, running.seed, path=path, built=built)
+                # Those that are graded side by side draw the inputs of different problems first.
+                turn = running.todo.index(entry)
+                query = _query("grade", request, running.seed, path=path, built=built, turn=turn)
                 record = _answered(running, worker, query, entry, begun)
                 if worker.station.gpu and _may_have_broken_it(record):
                     return _checked(running, graders, worker, record, entry, begun)

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from grader.processes import leftovers
 from grader.processes.threads import ONE_THREAD
@@ -52,10 +52,17 @@ class Station:
     Attributes:
         gpu: the GPU that it uses, in the form of ``CUDA_VISIBLE_DEVICES``; empty for none.
         kept: the folder in which workers leave results for each other.
+        processors: how many of them a grading may count on.
     """
 
     gpu: str = ""
     kept: Path | None = None
+    processors: int = 1
+
+    def options(self) -> tuple[str, ...]:
+        """Those of the worker's command line that say so."""
+        kept = () if self.kept is None else ("--kept", str(self.kept))
+        return (*kept, *(("--processors", str(self.processors)) if self.processors > 1 else ()))
 
 
 @dataclass(eq=False)
@@ -159,7 +166,7 @@ class Worker:
                     [
                         *self.command,
                         str(lifeline),
-                        *(("--kept", self.station.kept) if self.station.kept else ()),
+                        *self.station.options(),
                     ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -250,6 +257,12 @@ class Crew:
 
     def _no_worker_left(self) -> bool:
         return all(worker.station.gpu in self._dismissed for worker in self._workers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def stop(self) -> None:
         """End all workers in parallel, and stop lending them."""

@@ -3,7 +3,8 @@
 It imports PyTorch, examines the machine and computes the oracles only once. Students' code never runs in it,
 because each session has its own runner and simulator. Each line on stdin is a request and each line on stdout
 its answer, both as JSON objects. ``LIFELINE`` is the descriptor of a pipe; when it closes, the worker ends,
-even during a grading. ``--kept FOLDER`` is where the workers of a batch leave results for each other.
+even during a grading. ``--kept FOLDER`` is where the workers of a batch leave results for each other;
+``--processors N`` says how many processors a grading may count on, without it one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import torch
-from pydantic import TypeAdapter
 
 from grader.assignments.assignment import load
+from grader.batch.apart import BUILT
 from grader.processes.imports import freeze
 from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
@@ -43,7 +44,6 @@ UNWALLED = (
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
     "process."
 )
-BUILT = TypeAdapter(grading.Built)
 
 
 def main() -> None:
@@ -51,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("lifeline", type=int)
     parser.add_argument("--kept", type=Path)
+    parser.add_argument("--processors", type=int, default=1)
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # printed text must not be taken for an answer
@@ -59,7 +60,13 @@ def main() -> None:
     freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
     take_short_turns()
-    bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, threads=THREADS, kept=options.kept)
+    bench = Bench(
+        remembers=True,
+        problems_at_once=options.processors,
+        measured_at_once=1,
+        threads=THREADS,
+        kept=options.kept,
+    )
     try:
         for line in sys.stdin:
             print(json.dumps(answer(json.loads(line), bench, telling(answers))), file=answers, flush=True)
@@ -86,7 +93,8 @@ def answer(
 ) -> dict[str, Any]:
     """Answer one request; its operation is ``look``, ``build`` or ``grade``, which it ``tell``s of.
 
-    It may name ``problems`` of the assignment, and say ``fast``, as in ``GradingRequest``.
+    It may have ``problems``, ``files``, ``turn`` and ``fast``, as in ``GradingRequest``. With
+    ``keeps_interrupted``, what an interrupted grading has decided is an answer, too.
     """
     if query["operation"] == "look":
         return _look(query, bench)
@@ -98,10 +106,13 @@ def answer(
         options=GradingOptions(**query["options"]),
         seed=query["seed"],
         fast=query.get("fast", False),
+        files=tuple(query.get("files", ())),
+        turn=query.get("turn", 0),
     )
     if query["operation"] == "build":
         return _build(request, bench)
-    return _grade(request, bench, query["built"], tell)
+    keeps = query.get("keeps_interrupted", False)
+    return _grade(request, bench, query["built"], tell, keeps_interrupted=keeps)
 
 
 def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
@@ -129,12 +140,17 @@ def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
 
 
 def _grade(
-    request: grading.GradingRequest, bench: Bench, built: object, tell: Callable[[str], None]
+    request: grading.GradingRequest,
+    bench: Bench,
+    built: object,
+    tell: Callable[[str], None],
+    *,
+    keeps_interrupted: bool,
 ) -> dict[str, Any]:
     """Grade and return the ``record``."""
     ahead = None if built is None else BUILT.validate_python(built)
     record = grading.grade(request, tell, bench, ahead)
-    if record.exit_code == ExitCode.INTERRUPTED:
+    if record.exit_code == ExitCode.INTERRUPTED and not keeps_interrupted:
         raise KeyboardInterrupt
     return {"record": record.model_dump(mode="json", by_alias=True)}
 

@@ -7,6 +7,7 @@ import difflib
 import secrets
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,7 +137,8 @@ def grade(
         refuse(given_options() & {"watch", "cases"}, "with --slurm. Leave one of them out.")
     check_folders(json_path, html_path, junit_path, gradescope_path)
     with importing():
-        from grader.cli.outputs import Outputs  # noqa: PLC0415 - this takes a second
+        from grader.batch import apart  # noqa: PLC0415 - this takes a second
+        from grader.cli.outputs import Outputs  # noqa: PLC0415
         from grader.run.bench import Bench  # noqa: PLC0415
         from grader.run.grading import GradingRequest  # noqa: PLC0415
 
@@ -172,6 +174,8 @@ def grade(
     bench = Bench(remembers=watch)
     if slurm:
         record = _as_job(request, minutes, partition, account, slurm_options, quiet=quiet)
+    elif not watch and apart.suits(request):
+        record = _shown(partial(apart.grade, request), quiet=quiet)
     else:
         record = _graded(request, bench, quiet=quiet)
     with held_back():
@@ -185,10 +189,15 @@ def grade(
 def _graded(request: GradingRequest, bench: Bench, *, quiet: bool) -> Record:
     from grader.run.grading import grade as grade_submission  # noqa: PLC0415
 
+    return _shown(lambda progress: grade_submission(request, progress, bench), quiet=quiet)
+
+
+def _shown(graded: Callable[[Callable[[str], None]], Record], *, quiet: bool) -> Record:
+    """The record of a grading that shows what it does."""
     record: Record | None = None
     try:
         with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
-            record = grade_submission(request, progress, bench)
+            record = graded(progress)
     except KeyboardInterrupt:
         if record is None:
             raise

@@ -72,6 +72,8 @@ class GradingRequest:
     fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
     cases: tuple[str, ...] = ()  # names of those to run alone; all without any
+    files: tuple[str, ...] = ()  # of the submission, where others judge problems in some of them
+    turn: int = 0  # which problem one that judges them in turn begins with
     observe: Observe | None = None  # is shown each call of a case
 
 
@@ -87,14 +89,21 @@ class Built:
     builds: Mapping[str, FileBuild]
 
 
+@dataclass(frozen=True)
+class Start:
+    """When a grading began."""
+
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=time.monotonic)
+
+
 @dataclass
 class _Run:
     """The state of a grading run; it can make a valid record at any moment."""
 
     request: GradingRequest
     bench: Bench
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    clock: float = field(default_factory=time.monotonic)
+    start: Start = field(default_factory=Start)
     submission: SubmissionInfo | None = None
     device: DeviceInfo | None = None
     sandbox: SandboxInfo | None = None
@@ -145,8 +154,8 @@ class _Run:
             submission=self.submission
             or SubmissionInfo(name=printable(request.path.name), sha256="", files=[]),
             seed=request.seed,
-            started=self.started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - self.clock, 3),
+            started=self.start.date.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self.start.clock, 3),
             device=self.device,
             sandbox=self.sandbox,
             score=total(problem.points for problem in problems),
@@ -183,6 +192,26 @@ def grade(
     except KeyboardInterrupt:
         return run.record(ExitCode.INTERRUPTED, "interrupted")
     return run.record()
+
+
+def put_together(
+    request: GradingRequest, parts: Sequence[Record], start: Start, *, interrupted: bool
+) -> Record:
+    """The record of a grading that was made in ``parts``, each of which has some of its problems.
+
+    Problems that no part has were not reached by a grading that was ``interrupted``.
+    """
+    run = _Run(request, Bench(), start)
+    for part in parts:
+        run.sandbox, run.device = part.sandbox, part.device
+        run.problems |= {problem.id: problem for problem in part.problems}
+    if parts:
+        notes = dict.fromkeys(note for part in parts for note in part.submission.notes)
+        run.submission = parts[0].submission.model_copy(update={"notes": list(notes)})
+    if interrupted:
+        return run.record(ExitCode.INTERRUPTED, "interrupted")
+    fault = next((part for part in parts if part.error), None)
+    return run.record() if fault is None else run.record(ExitCode(fault.exit_code), fault.error)
 
 
 def updated(before: Record, after: Record) -> Record:
@@ -246,7 +275,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         message = "not part of this release's grading"
         run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
     progress("collecting")
-    with collect(request.path, _files(assignment, wanted)) as submission:
+    with collect(request.path, request.files or _files(assignment, wanted)) as submission:
         run.submission = SubmissionInfo(
             name=submission.name,
             sha256=submission.sha256,
@@ -411,7 +440,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             first = sorted(judges, key=lambda judge: judge.kind.rank)
             with _pytorch_timed(run, gpu, [one.problem for one in answers]):
                 if workers == 1:
-                    _judge_in_turn(run, first, pool, begun)
+                    turn = run.request.turn % max(1, len(first))
+                    _judge_in_turn(run, [*first[turn:], *first[:turn]], pool, begun)
                 else:
                     begun |= {judge.id: pool.submit(judge.check) for judge in first}
                     _measure_all(run, judges, [begun[judge.id] for judge in judges])

@@ -14,7 +14,7 @@ from grader.devices import profile
 from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
-from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside, work_out
+from grader.judge.correctness.cases import Excuse, Judged, WorkedOutAhead, judge, overrun_beside
 from grader.judge.correctness.exchange import Observed
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import FOLLOWING
@@ -50,6 +50,7 @@ from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 from grader.run.typical import typical
 from grader.run.unset import unset_variables
+from grader.run.working_out import worked_out_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -187,13 +188,12 @@ class ProblemJudge:
                     kept=kept if self.material.fast else None,  # which is in parts
                 )
         else:
-            problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
-            with closing(Kept(lambda: self._watched(answer.open(machine.device)))) as kept:
-                with (
-                    self._worked_out_ahead(problem),
-                    ThreadPoolExecutor(1, initializer=keep_to_one_thread) as beside,
-                ):
+            with (
+                self._remembering(answer.problem) as problem,
+                closing(Kept(lambda: self._watched(answer.open(machine.device)))) as kept,
+            ):
+                with ThreadPoolExecutor(1, initializer=keep_to_one_thread) as beside:
                     running = beside.submit(self._run_on_gpu, answer, problem, kept)
                     checked = self._run_cases(machine.checker, answer, problem, following)
                     judged, beyond = running.result()
@@ -214,23 +214,18 @@ class ProblemJudge:
         return partial(self._result, answer, judged, checked, following.unreached)
 
     @contextmanager
-    def _worked_out_ahead(self, problem: Problem) -> Iterator[None]:
-        """Let another thread work out what is right for the cases of a model, which takes as long as they do.
+    def _remembering(self, problem: Problem) -> Iterator[Problem]:
+        """``problem``, which remembers; processes work out what is right for the cases of a model meanwhile.
 
-        It begins while the runners start, and goes on while they run what is known. ``problem`` remembers.
+        That takes as long as they do. It begins while the runners start, and goes on while they run.
         """
         machine, spare = self.material.machine, self.material.bench.problems_at_once >= SPARE_PROCESSORS
         if not isinstance(problem, ModelProblem) or not spare:
-            yield
+            yield remembered(problem)
             return
-        ended = threading.Event()
         schedules = max(machine.device.schedules, machine.checker.schedules, key=len)
-        with ThreadPoolExecutor(1, initializer=keep_to_one_thread) as ahead:
-            ahead.submit(work_out, problem, problem.cases(self.material.seed), schedules, ended.is_set)
-            try:
-                yield
-            finally:
-                ended.set()
+        with worked_out_beside(self.material.assignment, problem, self.material.seed, schedules) as sharing:
+            yield sharing
 
     def _judges(self, sizes: Mapping[str, int], distribution: str) -> bool:
         """Whether a case with these inputs can cost points: no waiver excludes it, nor its numbers."""

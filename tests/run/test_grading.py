@@ -554,3 +554,21 @@ def test_a_grading_among_others_measures_each_problem_before_it_checks_the_next(
     first, again, *others = FOUR
     steps = [(what, name) for name in (first, *others) for what in ("checked", "measured")]
     assert order == [*steps[:2], ("checked", again), *steps[2:], ("checked", again), ("measured", again)]
+
+
+def test_a_grading_that_judges_in_turn_begins_with_the_problem_whose_turn_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+
+    def check(judge: grading.ProblemJudge) -> Callable[[], ProblemResult]:
+        order.append(judge.id)
+        return lambda: without_cases(judge.material.assignment, judge.id, Verdict.FAIL, "measured")
+
+    monkeypatch.setattr(grading.ProblemJudge, "check", check)
+    request = grading.GradingRequest(
+        REFERENCE, load("llm_systems_3"), FOUR, GradingOptions("sim"), seed=1, turn=6
+    )
+    record = grading.grade(request, bench=Bench(problems_at_once=1))
+    assert order == [*FOUR[2:], *FOUR[:2]]
+    assert [problem.id for problem in record.problems] == list(FOUR)

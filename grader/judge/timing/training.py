@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from grader.judge.timing.statistics import Goal
     from grader.problems.problem import ModelProblem
 
-TURN_SECONDS = {steps.CAPTURED: 0.1, steps.EAGER: 0.25}
+TURN_SECONDS = {steps.CAPTURED: 0.05, steps.EAGER: 0.25}  # a round trip is a thousandth of the shorter one
 MOST_STEPS = 50  # per turn
 MOST_BLOCKS = {steps.CAPTURED: math.inf, steps.EAGER: 20}  # per process; one of eager steps takes a second
 WARM_STEPS = 5
@@ -93,11 +93,14 @@ class _NotCapturedError(Exception):
 
 
 def measure_training(training: Training, goal: Goal, begun: Pairs | None = None) -> Measured:
-    """Train both models in fresh processes, the first of which may have ``begun``, until two pairs agree."""
+    """Train both models in fresh processes, the first of which may have ``begun``, until two pairs agree.
+
+    Those that have begun record their steps as graphs.
+    """
     try:
         return _measured(training, goal, steps.CAPTURED, begun or Pairs(training))
     except _NotCapturedError:
-        return _measured(training, goal, steps.EAGER, Pairs(training))
+        return _measured(training, goal, steps.EAGER, Pairs(training, steps.EAGER))
 
 
 def _measured(training: Training, goal: Goal, method: str, runners: Pairs) -> Measured:
@@ -117,9 +120,13 @@ def _measured(training: Training, goal: Goal, method: str, runners: Pairs) -> Me
 
 
 class _Arm:
-    """One runner that trains; the model with its weights and the text are there."""
+    """One runner that trains; the model has made its first steps, and further ones are a graph if asked for.
 
-    def __init__(self, training: Training, *, fused: bool) -> None:
+    Raises:
+        _NotCapturedError: the student's can be none.
+    """
+
+    def __init__(self, training: Training, method: str, *, fused: bool) -> None:
         self._training = training
         self._fused = fused
         (case,) = training.problem.timing_cases(training.seed)
@@ -130,16 +137,14 @@ class _Arm:
         self.losses: list[float] = []
         try:
             self._asked(begin)
-        except _EndedError:
+            self.seconds(WARM_STEPS)  # this loads libraries, and gives the optimizer its state
+            if method == steps.CAPTURED:
+                self._capture()
+        except (_EndedError, _NotCapturedError):
             self.close()
             raise
 
-    def capture(self) -> None:
-        """Let all further steps be a graph.
-
-        Raises:
-            _NotCapturedError: the student's can be none.
-        """
+    def _capture(self) -> None:
         answer = self._session.run(Call("capture", (), self._training.seconds))
         if not answer.usable:
             raise _NotCapturedError(answer.message) if self._fused else _EndedError(answer)
@@ -182,27 +187,34 @@ class _Pair:
 
 
 class Pairs:
-    """Fresh pairs of runners, of which those that are certainly needed begin together, at once."""
+    """Fresh pairs of runners, of which those that are certainly needed begin together, at once.
 
-    def __init__(self, training: Training) -> None:
-        self._training = training
+    They make their first steps then, and record a graph where ``method`` says so: all that takes time before
+    the GPU has to be theirs alone.
+    """
+
+    def __init__(self, training: Training, method: str = steps.CAPTURED) -> None:
+        self._training, self._method = training, method
         self._pool = ThreadPoolExecutor(2 * AGREEING)
         self._opening = [self._open() for _ in range(AGREEING)]
 
     def _open(self) -> Sequence[Future[_Arm]]:
-        return [self._pool.submit(_Arm, self._training, fused=fused) for fused in (False, True)]
+        return [self._pool.submit(_Arm, self._training, self._method, fused=fused) for fused in (False, True)]
 
     def next(self) -> _Pair:
         """A pair that has begun.
 
         Raises:
             _EndedError, DeviceError, LoadError: one of them did not begin.
+            _NotCapturedError: the student's step can be no graph.
         """
         if not self._opening:
             self._opening.append(self._open())
-        unfused, fused = (arm.result() for arm in self._opening[0])
+        unfused, fused = self._opening[0]
+        student = fused.result()  # what is wrong with theirs is told first
+        pair = _Pair({"A": unfused.result(), "B": student})
         del self._opening[0]
-        return _Pair({"A": unfused, "B": fused})
+        return pair
 
     def close(self) -> None:
         """End those that nobody needed."""
@@ -214,17 +226,8 @@ class Pairs:
 
 
 def _turns(training: Training, goal: Goal, method: str, pair: _Pair, index: int) -> Turns:
-    """All blocks of one pair of fresh runners.
-
-    Raises:
-        _NotCapturedError: the student's step can be no graph.
-    """
+    """All blocks of one pair of fresh runners."""
     arms = pair.arms
-    for arm in arms.values():
-        arm.seconds(WARM_STEPS)  # this loads libraries, and gives the optimizer its state
-    if method == steps.CAPTURED:
-        for arm in arms.values():
-            arm.capture()
     looks = sorted({int(min(look, MOST_BLOCKS[method])) for look in training.effort.looks[index]})
     sequential, blocks, looked = training.effort.sequential, list[Block](), list[int]()
     with training.alone():
