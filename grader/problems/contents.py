@@ -34,10 +34,10 @@ FIRST_ALIKE, SECOND_ALIKE = "alike at first", "every second one alike"
 MOSTLY_EVEN = "segments mostly of one length"
 LONG_PATH, HUB = "one long path", "edges of one vertex"
 SPIKE, WHOLE, CANCELLING = "alike but one", "large whole numbers", "numbers that cancel"
-FAR_BELOW, RANK_ONE = "first number far below", "nearly of rank one"
+FAR_BELOW, RANK_ONE, TINY_FIRST = "first number far below", "nearly of rank one", "tiny numbers first"
 IN_GRIDS = frozenset(
     {SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING, LAST}
-    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING, FAR_BELOW, RANK_ONE}
+    | {FIRST_ALIKE, SECOND_ALIKE, MOSTLY_EVEN, SPIKE, WHOLE, CANCELLING, FAR_BELOW, RANK_ONE, TINY_FIRST}
 )
 """Distributions of which only the cases of a grid make use."""
 
@@ -177,7 +177,7 @@ def real(*shape: int) -> Content:
     are equal: a kernel may take these for a sample of all. Or all numbers are alike but one in each row,
     which no sample shows; or large whole numbers, whose sums an int does not hold; or zeros around numbers
     that cancel, so that short sums are zero. Or the first number of each row is huge and negative; or the
-    array is a product of a vector along each of its axes but for a thousandth of each number.
+    first half is tiny; or the array is a product of vectors along its axes but for a thousandth of each one.
     """
     return Content(shape, _real, ends=(-np.inf, np.inf), move=_exchange)
 
@@ -490,7 +490,12 @@ def _real(dtype: str) -> Mapping[str, Draw]:
 
     def far_below(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         numbers = normal(random, shape)
-        numbers[..., 0] = -scale.huge
+        numbers[..., 0] = -min(scale.huge**2, math.sqrt(DTYPES[dtype].largest))
+        return numbers
+
+    def tiny_first(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = normal(random, shape)
+        numbers.reshape(-1)[: numbers.size // 2] *= scale.tiny
         return numbers
 
     return {
@@ -499,6 +504,7 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         LAST: largest_last,
         FAR_BELOW: far_below,
         RANK_ONE: _rank_one,
+        TINY_FIRST: tiny_first,
         SPIKE: _spike,
         WHOLE: whole,
         CANCELLING: _cancelling,

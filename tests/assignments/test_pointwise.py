@@ -53,6 +53,29 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (record.score.earned, record.score.decided) == (12, 12)
 
 
+def test_layouts_are_those_of_views_in_pytorch() -> None:
+    views = {
+        "transposed with gaps": torch.empty(9, 5 + 3)[:, :5].T,
+        "every second with odd rows": torch.empty(5, 17)[:, ::2],
+        "transposed with every second": torch.empty(9, 10)[:, ::2].T,
+        "cut 1": torch.empty(5, 9)[:, :1].expand(5, 9),
+        "offset 2 with cut 0": torch.empty(5, 9)[:1].expand(5, 9),
+        "broadcast 0 with gaps": torch.empty(12)[:9].expand(5, 9),
+    }
+    for layout, expected in views.items():
+        view = TENSORS.view(layout, (5, 9))
+        assert view.strides == expected.stride()
+        last = view.offset + 4 * view.strides[0] + 8 * view.strides[1]
+        assert last < view.length
+
+
+def test_each_operand_alone_has_each_layout() -> None:
+    layouts = [case.distribution.split(", ")[1].split(" and ") for case in operator("where").cases(1)]
+    for layout in ("transposed with gaps", "every second with odd rows", "cut 1"):
+        for position in range(3):
+            assert TENSORS.alone(layout, position, 3).split(" and ") in layouts
+
+
 def tensor(array: np.ndarray[Any, Any], dtype: str) -> torch.Tensor:
     """As wide as the arithmetic: what PyTorch on a GPU computes with."""
     if array.dtype == np.uint8:

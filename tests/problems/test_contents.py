@@ -11,10 +11,12 @@ import pytest
 from grader.problems.contents import (
     CANCELLING,
     EQUAL,
+    FAR_BELOW,
     FIRST_ALIKE,
     IN_GRIDS,
     LAST,
     MOSTLY_EVEN,
+    RANK_ONE,
     REPEATING,
     SCALED,
     SECOND_ALIKE,
@@ -23,6 +25,7 @@ from grader.problems.contents import (
     SPANNING,
     SPIKE,
     SUBNORMAL,
+    TINY_FIRST,
     WHOLE,
     Content,
     Number,
@@ -252,6 +255,21 @@ def test_a_thousand_whole_numbers_are_more_than_an_int_holds(dtype: str, least: 
     numbers = drawn(real(1100), WHOLE, dtype)
     assert (numbers == np.round(numbers)).all()
     assert numbers.sum() > least
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_the_first_number_is_far_below_or_the_first_half_is_tiny(dtype: str) -> None:
+    numbers = drawn(real(64), FAR_BELOW, dtype)
+    assert numbers[0] < 20 * numbers[1:].min()
+    numbers = np.abs(drawn(real(64), TINY_FIRST, dtype))
+    assert 10 * numbers[:32].max() < np.median(numbers[32:])
+
+
+def test_a_matrix_is_a_product_of_vectors_up_to_a_thousandth() -> None:
+    numbers = drawn(real(12, 9), RANK_ONE)
+    left, values, right = np.linalg.svd(numbers)
+    nearest = values[0] * np.outer(left[:, 0], right[0])
+    assert 1e-4 < np.abs(numbers / nearest - 1).max() < 2e-3
 
 
 def test_numbers_that_cancel_have_zeros_around_them() -> None:

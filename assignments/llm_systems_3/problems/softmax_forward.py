@@ -198,11 +198,17 @@ _MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
 
 
 def _far(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Scores of which each row has its own distance from 0: around 84, where exponentials end, or any."""
+    """Scores whose largest one is anywhere, in half of the rows around 84 or -84, where exponentials end.
+
+    The others of a row are close to it, or down to where they hardly weigh anything.
+    """
     rows = (*shape[:-1], 1)
-    end = random.uniform(80, 90, rows)
-    distance = np.where(random.random(rows) < 0.5, end, 10 ** random.uniform(2, 10, rows))
-    return normal(random, shape) + (random.choice([-1.0, 1.0], rows) * distance).astype(np.float32)
+    distance = np.where(
+        random.random(rows) < 0.5, random.uniform(80, 90, rows), 10 ** random.uniform(2, 10, rows)
+    )
+    scores = normal(random, shape) * random.choice([0.1, 5.0], rows)
+    largest = random.choice([-1.0, 1.0], rows) * distance
+    return np.asarray(scores - scores.max(-1, keepdims=True) + largest, np.float32)
 
 
 def _rising(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:

@@ -111,8 +111,7 @@ SIM_WIRE(Statistics, SIM_MEMBER(launches), SIM_MEMBER(nanoseconds), SIM_MEMBER(c
 SIM_WIRE(Settings, SIM_MEMBER(memcheck), SIM_MEMBER(initcheck), SIM_MEMBER(racecheck), SIM_MEMBER(synccheck),
          SIM_MEMBER(counters), SIM_MEMBER(overflow), SIM_MEMBER(coverage), SIM_MEMBER(instruction_budget),
          SIM_MEMBER(total_budget), SIM_MEMBER(progress_budget), SIM_MEMBER(order), SIM_MEMBER(seed),
-         SIM_MEMBER(threads), SIM_MEMBER(late_streams), SIM_MEMBER(open), SIM_MEMBER(leak_check),
-         SIM_MEMBER(prints));
+         SIM_MEMBER(threads), SIM_MEMBER(late_streams), SIM_MEMBER(open), SIM_MEMBER(leak_check), SIM_MEMBER(prints));
 #undef SIM_MEMBER
 #undef SIM_WIRE
 
