@@ -126,6 +126,16 @@ extern "C" __global__ void look_with_fence(Pair* pair, int*, int* out, int) {
 extern "C" __global__ void look_without_fence(Pair* pair, int*, int* out, int) {
   look_and_keep(pair, out, blockIdx.x + 1, false);
 }
+// Two groups of two warps each hand the sum of their warps' numbers on by a barrier for 64 threads.
+template <bool Own> __device__ void sum_of_group(int* out) {
+  __shared__ int of_warps[4];
+  const int warp = threadIdx.x / 32, group = warp / 2;
+  if (threadIdx.x % 32 == 0) of_warps[warp] = warp + 1;
+  asm volatile("bar.sync %0, 64;" ::"r"(Own ? 1 + group : 1) : "memory");
+  if (threadIdx.x % 64 == 0) out[2 * blockIdx.x + group] = of_warps[2 * group] + of_warps[2 * group + 1];
+}
+extern "C" __global__ void barrier_of_each_group(int*, int*, int* out, int) { sum_of_group<true>(out); }
+extern "C" __global__ void barrier_of_all_groups(int*, int*, int* out, int) { sum_of_group<false>(out); }
 extern "C" __global__ void right(Barrier* barrier, int steps) {
   for (int step = 0; step < steps; ++step) meet(barrier, false);
 }
@@ -195,6 +205,25 @@ def sums_of_items(
 @pytest.mark.parametrize("options", EVERY_WAY)
 def test_a_queue_that_waits_for_what_is_done_is_right_in_every_order(library: Path, options: Options) -> None:
     assert sums_of_items(library, "done", options) == SUMS
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+def test_groups_with_barriers_of_their_own_are_right_in_every_order(library: Path, options: Options) -> None:
+    sums = sums_of_items(library, "barrier_of_each_group", options, blocks=4, threads=128)
+    assert sums[:8] == [3, 7] * 4
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kinds"), [("barrier_of_each_group", set()), ("barrier_of_all_groups", {"race_shared"})]
+)
+def test_groups_that_share_a_barrier_race_in_the_reversed_order(
+    library: Path, kernel: str, kinds: set[str]
+) -> None:
+    with Simulator(Options(order=Order.REVERSED)) as simulator:
+        simulator.load(library)
+        out = struct.pack("<Q", simulator.allocate(64))
+        assert simulator.launch(kernel, (4, 1, 1), (128, 1, 1), [out, out, out, struct.pack("<i", 0)])
+        assert {finding.kind for finding in simulator.take_findings()} == kinds
 
 
 def test_a_queue_that_takes_taken_for_done_is_wrong_in_the_reversed_order(library: Path) -> None:

@@ -295,8 +295,9 @@ class Runner {
   }
 
   // In the reversed order every second warp lets the others go on once behind atomics in shared memory that tell it
-  // what they have done so far. The last one to run does not, so that it finds what these have not done yet. While one
-  // waits the others may come to their end, so half of them do not wait behind the first atomic that they meet.
+  // what they have done so far, and ahead of barriers for a number of threads. The last one to run does not, so that it
+  // finds what these have not done yet. While one waits the others may come to their end, so half of them do not wait
+  // at the first of these places that they meet.
   bool steps_back(std::uint32_t site) {
     Block& block = *w_.block;
     auto& met = block.stepped_back[w_.number];
@@ -436,6 +437,10 @@ class Runner {
       case Flow::ret: return ret(number);
       case Flow::exit: save(number, pc, 0); return leave(number, m, pc);
       case Flow::barrier: {
+        if ((i.target & 1) && steps_back(i.site)) {  // others may complete it, if it is of their number
+          left_ = 0;
+          return;
+        }
         Split& s = state_.splits[number];
         s.state = Split::State::barrier;
         s.barrier = lanes_at<std::uint32_t>(w_, i.o[1])[std::countr_zero(m)] & 15;
