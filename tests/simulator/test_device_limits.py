@@ -33,6 +33,24 @@ FUNCTION heap_twice() {
   return kept(p);
 }
 
+// In how many of the blocks malloc has no room, although each gives back what it gets.
+__global__ void borrow(int bytes, int* refused) {
+  void* p = malloc(bytes);
+  if (p == nullptr) atomicAdd(refused, 1);
+  free(p);
+}
+int refused(int blocks, int bytes) {
+  int *p, host = -1;
+  cudaMalloc(&p, sizeof host);
+  cudaMemset(p, 0, sizeof host);
+  borrow<<<blocks, 1>>>(bytes, p);
+  cudaMemcpy(&host, p, sizeof host, cudaMemcpyDeviceToHost);
+  return host;
+}
+FUNCTION few_borrow_much() { return refused(100, 1 << 16); }
+FUNCTION many_borrow_little() { return refused(20000, 1 << 10); }
+FUNCTION many_borrow_much() { return refused(1000, 1 << 16) > 800; }
+
 __device__ __noinline__ int deep(int n, volatile int* sink) {
   int own[16];
   for (int i = 0; i < 16; i++) own[i] = n + i;
@@ -95,6 +113,12 @@ def test_malloc_in_a_kernel_returns_null_beyond_the_limit_of_its_heap(
     function: str, threads: int, library: Path
 ) -> None:
     assert ran(library, function) == (threads, ())
+
+
+def test_blocks_that_a_gpu_runs_at_once_share_the_heap_of_malloc(library: Path) -> None:
+    assert ran(library, "few_borrow_much")[0] == 0
+    assert ran(library, "many_borrow_little")[0] == 0
+    assert ran(library, "many_borrow_much")[0] == 1
 
 
 def test_a_recursion_that_uses_up_the_stack_of_a_thread_is_told(library: Path) -> None:

@@ -181,13 +181,18 @@ void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Fr
         break;
       case Builtin::malloc: {
         const auto bytes = argument(frame, site.arguments[0], l, 8);
-        const Address at = bytes ? launch.memory.allocate_in_kernel(bytes) : 0;
+        const Address at = bytes ? launch.memory.allocate_in_kernel(bytes, launch.residency.of_heap()) : 0;
+        if (at) w.block->most_of_heap = std::max(w.block->most_of_heap, w.block->of_heap += bytes);
         if (!site.results.empty()) give(frame, site.results[0], l, at, 8);
         break;
       }
       case Builtin::free: {
         const auto at = argument(frame, site.arguments[0], l, 8);
-        if (at == 0 || launch.memory.release(at)) break;
+        const auto allocation = launch.memory.find(at);
+        if (at == 0 || launch.memory.release(at)) {
+          if (allocation) w.block->of_heap -= std::min(w.block->of_heap, allocation->size);
+          break;
+        }
         if (!launch.seen("double_free", pc)) {
           launch.report("double_free", "on_device", pc, {launch.at(pc, *w.block, w.number, l)});
         }

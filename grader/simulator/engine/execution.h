@@ -92,6 +92,7 @@ struct Block {
   std::unique_ptr<SharedRaces> races;
   std::vector<std::uint8_t> written;  // of shared memory, per byte
   std::map<std::uint32_t, UnwrittenValues::Origin> copied_unwritten;  // there, by the byte
+  std::size_t of_heap = 0, most_of_heap = 0;  // bytes of malloc() that it has, and that it had at once
   std::uint32_t looked = 0;  // when it last looked at what other blocks publish
   bool looking = false;  // its last access was such a look
   std::uint32_t heard = 0;  // when it last read something volatile or atomic

@@ -309,6 +309,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->seat = launch.residency.take(launch.options);
   block->threads = block->live_threads = static_cast<std::uint32_t>(launch.threads_per_block);
   block->copied_unwritten.clear();
+  block->of_heap = block->most_of_heap = 0;
   block->barriers = {};
   block->barriers_in_use = 0;
   block->looked = 0;
@@ -470,7 +471,7 @@ void Worker::run() {
     if (stop == Stop::slice) continue;
     launch.late.settle_of_lanes(*waiting[chosen]);
     end_block(*waiting[chosen]);
-    launch.residency.leave(waiting[chosen]->seat);
+    launch.residency.leave(waiting[chosen]->seat, waiting[chosen]->most_of_heap - waiting[chosen]->of_heap);
     idle.push_back(std::move(waiting[chosen]));
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(chosen));
     if (at > chosen) --at;

@@ -107,10 +107,10 @@ Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
   return at;
 }
 
-Address Memory::allocate_in_kernel(std::size_t bytes) {
+Address Memory::allocate_in_kernel(std::size_t bytes, std::size_t others) {
   {
     const std::lock_guard lock(mutex_);
-    if (bytes > heap_limit - std::min(heap_limit, heap_bytes_)) return 0;
+    if (bytes > heap_limit - std::min(heap_limit, heap_bytes_ + others)) return 0;
     heap_bytes_ += bytes;
   }
   const Address at = allocate(bytes, Space::device);

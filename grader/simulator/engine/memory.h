@@ -38,7 +38,8 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   Address allocate(std::size_t bytes, Space, bool ready = true);
-  Address allocate_in_kernel(std::size_t bytes);  // 0 if the heap of malloc() in kernels has no room
+  // 0 if the heap of malloc() in kernels has no room beside `others` bytes.
+  Address allocate_in_kernel(std::size_t bytes, std::size_t others);
   std::size_t heap_limit = ~std::size_t{0};  // bytes of that heap: cudaLimitMallocHeapSize
   void make_ready(Address);
   void surround(Address, std::size_t bytes);  // with poison, as far as the red zones reach

@@ -32,10 +32,17 @@ Residency::Seat Residency::take(const Options& options) {
   }
 }
 
-void Residency::leave(Seat seat) {
+void Residency::leave(Seat seat, std::size_t of_heap) {
   const std::lock_guard lock(mutex_);
   taken_[seat.multiprocessor] &= ~(std::uint64_t{1} << seat.number);
   finished_.fetch_add(1, std::memory_order_release);
+  given_back_.push_back(of_heap);
+  std::size_t sum = of_heap_ + of_heap;
+  while (given_back_.size() + (started_ - finished_) >= most()) {  // one more is about to start
+    sum -= given_back_.front();
+    given_back_.pop_front();
+  }
+  of_heap_ = sum;
 }
 
 }  // namespace sim

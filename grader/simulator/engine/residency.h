@@ -3,7 +3,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 
 #include "capability.h"
@@ -25,6 +27,8 @@ class Residency {
   void begin(std::uint32_t of_each, std::uint64_t blocks) {
     of_each_ = of_each;
     blocks_ = blocks;
+    given_back_.clear();
+    of_heap_ = 0;
   }
   std::uint32_t of_each() const { return of_each_; }
   std::uint64_t most() const { return std::uint64_t{of_each_} * limits::multiprocessors; }
@@ -33,7 +37,11 @@ class Residency {
   bool admits(std::uint64_t n) const { return n < finished_.load(std::memory_order_acquire) + most(); }
   // Multiprocessors take blocks in turn, in an order that depends on that of the blocks.
   Seat take(const Options&);
-  void leave(Seat);
+  // of_heap: bytes of malloc() that the block had at once and has given back.
+  void leave(Seat, std::size_t of_heap);
+  // Bytes of malloc() that blocks may have at this moment which have ended here: a GPU may run them beside those that
+  // run now, as far as there is room.
+  std::size_t of_heap() const { return of_heap_.load(std::memory_order_relaxed); }
 
   bool full() const { return started_ - finished_ == most() && waiting() != 0; }
   std::uint64_t waiting() const { return blocks_ - started_; }  // for room
@@ -45,6 +53,8 @@ class Residency {
   std::mutex mutex_;  // of what follows
   std::array<std::uint64_t, limits::multiprocessors> taken_{};  // seats of each, as bits
   std::uint64_t turn_ = 0;
+  std::deque<std::size_t> given_back_;  // of the heap, by the last blocks that ended
+  std::atomic<std::size_t> of_heap_{0};  // their sum
 };
 
 }  // namespace sim
