@@ -74,6 +74,7 @@ class Launches:
         fewest_blocks: of a launch.
         most_blocks: of a launch.
         most_across: the most blocks along y or z of a grid.
+        resident: how many blocks the GPU holds at once, where blocks hand over to each other; otherwise 0.
         threads: the most of a block.
         shared_bytes: the most of a block.
     """
@@ -81,6 +82,7 @@ class Launches:
     fewest_blocks: int
     most_blocks: int
     most_across: int
+    resident: int
     threads: int
     shared_bytes: int
 

@@ -162,6 +162,7 @@ struct Comparison {
 struct Coverage {
   std::string kernel;
   std::uint64_t fewest_blocks = 0, most_blocks = 0, most_across = 0;  // the last one: along y or z
+  std::uint64_t resident = 0;  // at once, fewest of all launches, where blocks hand over to each other; otherwise 0
   std::uint64_t threads = 0, shared_bytes = 0;  // most of a block
   std::vector<Way> ways;
   std::vector<Comparison> comparisons;

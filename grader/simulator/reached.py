@@ -72,6 +72,7 @@ class ReachedKernel:
     fewest_blocks: int
     most_blocks: int
     most_across: int
+    resident: int
     threads: int
     shared_bytes: int
     ways: tuple[ReachedWay, ...]
@@ -121,6 +122,7 @@ class Reached:
                 kernel.fewest_blocks,
                 kernel.most_blocks,
                 kernel.most_across,
+                kernel.resident,
                 kernel.threads,
                 kernel.shared_bytes,
             )

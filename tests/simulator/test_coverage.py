@@ -121,7 +121,7 @@ def test_places_and_launches_are_told(simulator: Simulator) -> None:
     (site,) = coverage.comparisons
     assert site.kernel == "k"
     assert coverage.lines[site] == Line("kernel.cu", 7)
-    assert coverage.launches == {"k": Launches(7, 7, 1, 48, 0)}
+    assert coverage.launches == {"k": Launches(7, 7, 1, 0, 48, 0)}
 
 
 def test_nothing_is_told_twice_or_without_being_asked(simulator: Simulator) -> None:

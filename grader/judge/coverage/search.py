@@ -4,8 +4,9 @@ What cases have reached is kept comparison by comparison. One that has seen only
 goal: a formula of the sizes that explains what it has met says which sizes meet the other side; where there
 is none, larger and smaller cases of the same kind are tried. Numbers of the source that no comparison tells
 of, such as the length of an array, are met by sizes and products around them, and by contents of one kind
-with more elements for each block. Sizes for which a grid would need more blocks along y or z than it may have
-follow from formulas, too. Numbers that may stand for "nothing yet" are met by inputs that hold them.
+with more elements for each block. Sizes for which a grid would need more blocks along y or z than it may
+have, or more that wait for each other than a GPU holds at once, follow from formulas, too. Numbers that may
+stand for "nothing yet" are met by inputs that hold them.
 """
 
 from __future__ import annotations
@@ -304,7 +305,7 @@ class Search:
         *,
         alike: bool,
     ) -> Iterator[_Proposal]:
-        attempt, name = self._attempts[goal], goal.site if isinstance(goal, Goal) else goal
+        attempt, name = self._attempts[goal], _name(goal)
         for quantity in formulas[attempt:] or formulas[-1:]:
             base = self._smallest_but(quantity.sizes, with_it)
             for target in targets:
@@ -360,12 +361,14 @@ class Search:
         for value in (target, target - 1, target + 1, 2 * target + 1, target // 2):
             yield from list(changed.solutions(value, base.case.sizes, self.space))[:4]
 
-    def _scaled(self, goal: Goal, constant: int, side: Side, number: int, case: Case) -> Iterator[_Proposal]:
+    def _scaled(
+        self, goal: Goal | str, constant: int, side: Side, number: int, case: Case
+    ) -> Iterator[_Proposal]:
         """Propose a case with sizes scaled by the factor that the number in the code lacks.
 
         ``number`` is to come to the given side of ``constant``.
         """
-        attempt = self._attempts[goal]
+        attempt, name = self._attempts[goal], _name(goal)
         value = constant + 1 if side is Side.ABOVE else constant - 1
         factor = (value / max(1, number)) * (1.25, 2, 8)[attempt] ** (1 if side is Side.ABOVE else -1)
         if number <= 0 or not 1 / 4096 <= factor <= 1 << 20:
@@ -373,13 +376,13 @@ class Search:
         names = list(case.sizes)
         for group in [tuple(names), *((name,) for name in names)]:
             sizes = {
-                name: limits.nearest(
-                    math.ceil(case.sizes[name] * factor) if name in group else case.sizes[name]
+                size: limits.nearest(
+                    math.ceil(case.sizes[size] * factor) if size in group else case.sizes[size]
                 )
-                for name, limits in self.space.ranges.items()
+                for size, limits in self.space.ranges.items()
             }
             if sizes != case.sizes and self.space.legal(sizes, case.distribution):
-                yield self._proposal(sizes, case.distribution, {goal, f"{goal.site} {group} {attempt}"})
+                yield self._proposal(sizes, case.distribution, {goal, f"{name} {group} {attempt}"}, Rank.SIDE)
 
     def _constants(self, site: Site) -> list[int]:
         """The numbers that the same code compares with, from the smallest on."""
@@ -392,14 +395,31 @@ class Search:
     # Grids.
 
     def _of_grids(self) -> Iterator[_Proposal]:
-        """Sizes that take a grid beyond the most blocks along y or z, where formulas tell how many it has."""
+        """Sizes that take a grid beyond its limits, where formulas tell how many blocks it has.
+
+        It may have so many blocks along y or z. Where blocks wait for each other, all have to be resident.
+        """
         for kernel in sorted({kernel for run in self.alone for kernel in run.coverage.launches}):
             with_it = [run for run in self.alone if kernel in run.coverage.launches]
-            pairs = [(run.case.sizes, run.coverage.launches[kernel].most_across) for run in with_it]
-            most, goal = max(number for _, number in pairs), f"blocks along y or z of {kernel}"
-            if min(number for _, number in pairs) < most <= _MOST_ACROSS and self._attempts[goal] < ATTEMPTS:
-                formulas = fitting(pairs, self.divisors)
-                yield from self._solved(goal, formulas, (_MOST_ACROSS + 1,), with_it, alike=False)
+            launches = [run.coverage.launches[kernel] for run in with_it]
+            across = [launch.most_across for launch in launches]
+            yield from self._beyond(f"blocks along y or z of {kernel}", across, _MOST_ACROSS, with_it)
+            if resident := min(launch.resident for launch in launches):
+                blocks = [launch.most_blocks for launch in launches]
+                yield from self._beyond(f"blocks of {kernel}", blocks, resident, with_it)
+
+    def _beyond(
+        self, goal: str, numbers: Sequence[int], limit: int, with_it: Sequence[_Run]
+    ) -> Iterator[_Proposal]:
+        """Sizes at which a number of each case is more than a limit that it has not come to yet."""
+        if min(numbers) < max(numbers) <= limit and self._attempts[goal] < ATTEMPTS:
+            pairs = [(run.case.sizes, number) for run, number in zip(with_it, numbers, strict=True)]
+            if formulas := fitting(pairs, self.divisors):
+                yield from self._solved(goal, formulas, (limit + 1,), with_it, alike=False)
+            else:
+                most = max(numbers)
+                run = with_it[numbers.index(most)]
+                yield from self._scaled(goal, limit, Side.ABOVE, most, run.case)
 
     # Numbers of the source that no comparison tells of.
 
@@ -562,6 +582,11 @@ class Search:
 
 
 _TURNED = {Side.BELOW: Side.ABOVE, Side.ABOVE: Side.BELOW, Side.EQUAL: Side.EQUAL}
+
+
+def _name(goal: Goal | str) -> Site | str:
+    """What goals for the two sides of a number share."""
+    return goal.site if isinstance(goal, Goal) else goal
 
 
 def _together(first: Met, other: Met) -> Met:

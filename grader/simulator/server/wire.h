@@ -85,7 +85,8 @@ SIM_WIRE(Comparison, SIM_MEMBER(below), SIM_MEMBER(equal), SIM_MEMBER(above), SI
          SIM_MEMBER(b_low), SIM_MEMBER(b_high), SIM_MEMBER(number), SIM_MEMBER(file), SIM_MEMBER(line),
          SIM_MEMBER(is_signed), SIM_MEMBER(equality));
 SIM_WIRE(Coverage, SIM_MEMBER(kernel), SIM_MEMBER(fewest_blocks), SIM_MEMBER(most_blocks), SIM_MEMBER(most_across),
-         SIM_MEMBER(threads), SIM_MEMBER(shared_bytes), SIM_MEMBER(ways), SIM_MEMBER(comparisons));
+         SIM_MEMBER(resident), SIM_MEMBER(threads), SIM_MEMBER(shared_bytes), SIM_MEMBER(ways),
+         SIM_MEMBER(comparisons));
 SIM_WIRE(HostSite, SIM_MEMBER(below), SIM_MEMBER(equal), SIM_MEMBER(above), SIM_MEMBER(a_low), SIM_MEMBER(a_high),
          SIM_MEMBER(b_low), SIM_MEMBER(b_high), SIM_MEMBER(at), SIM_MEMBER(number), SIM_MEMBER(compares));
 SIM_WIRE(Reached, SIM_MEMBER(kernels), SIM_MEMBER(host));

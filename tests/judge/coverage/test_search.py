@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Compared = Iterator[tuple[int, int, int]]  # the line, and two numbers
     Code = Callable[[Case], Compared]
 
+RESIDENT = 60_000  # more than the usual cases have
 RANGES = {"rows": Range(1, 1 << 21), "columns": Range(1, 1 << 13)}
 USUAL = [(rows, columns) for rows in (1, 2, 7, 31, 257, 1025, 4099) for columns in (1, 5, 33, 700)]
 
@@ -46,7 +47,13 @@ def one_across(_: Sizes) -> int:
     return 1
 
 
-def coverage(code: Code, one: Case, blocks: int, across: Callable[[Sizes], int] = one_across) -> Coverage:
+def coverage(
+    code: Code,
+    one: Case,
+    blocks: int,
+    across: Callable[[Sizes], int] = one_across,
+    waiting: Callable[[Sizes], int] | None = None,
+) -> Coverage:
     comparisons: dict[Site, Met] = {}
     for line, first, second in code(one):
         side = Side.BELOW if first < second else Side.EQUAL if first == second else Side.ABOVE
@@ -57,7 +64,10 @@ def coverage(code: Code, one: Case, blocks: int, across: Callable[[Sizes], int] 
             (min(before.first[0], first), max(before.first[1], first)),
             (min(before.second[0], second), max(before.second[1], second)),
         )
-    return Coverage(comparisons=comparisons, launches={"k": Launches(1, blocks, across(one.sizes), 256, 0)})
+    launches = Launches(1, blocks, across(one.sizes), 0, 256, 0)
+    if waiting is not None:
+        launches = replace(launches, most_blocks=waiting(one.sizes), resident=RESIDENT)
+    return Coverage(comparisons=comparisons, launches={"k": launches})
 
 
 def place(site: Site, _coverage: Coverage) -> tuple[Line, Site]:
@@ -69,6 +79,7 @@ def searched(
     literals: set[int] | None = None,
     blocks: int = 1 << 20,
     across: Callable[[Sizes], int] = one_across,
+    waiting: Callable[[Sizes], int] | None = None,
 ) -> tuple[Search, list[Case]]:
     """All cases that a search adds to the usual ones."""
     search = Search(SPACE, 1, frozenset(literals or ()), place)
@@ -76,7 +87,7 @@ def searched(
     cases = tuple(case("usual", {"rows": r, "columns": c}, "normal", 0) for r, c in USUAL)
     for _ in range(8):
         for one in cases:
-            search.add(one, coverage(code, one, blocks, across), 1000)
+            search.add(one, coverage(code, one, blocks, across, waiting), 1000)
         cases = search.next()
         found += cases
         if not cases:
@@ -201,6 +212,16 @@ def test_a_grid_gets_more_blocks_than_it_may_have_along_y(rows_of_a_block: int) 
     literals = {rows_of_a_block}
     assert max(across(one.sizes) for one in searched(silent, literals, across=across)[1]) == 65_536
     assert searched(silent)[1] == []
+
+
+@pytest.mark.parametrize(("rows_of_a_block", "columns_of_a_block"), [(1, 64), (8, 8)])
+def test_a_grid_gets_more_blocks_that_wait_than_are_resident(
+    rows_of_a_block: int, columns_of_a_block: int
+) -> None:
+    def blocks(sizes: Sizes) -> int:
+        return -(-sizes["rows"] // rows_of_a_block) * -(-sizes["columns"] // columns_of_a_block)
+
+    assert max(blocks(one.sizes) for one in searched(silent, {64}, waiting=blocks)[1]) > RESIDENT
 
 
 def test_contents_are_the_usual_ones_where_they_can_be() -> None:

@@ -83,6 +83,8 @@ void collect_coverage(const LaunchState& s, const std::vector<std::unique_ptr<Wo
   c.fewest_blocks = std::min(c.fewest_blocks, s.blocks);
   c.most_blocks = std::max(c.most_blocks, s.blocks);
   c.most_across = std::max({c.most_across, std::uint64_t{s.launch.grid.y}, std::uint64_t{s.launch.grid.z}});
+  if (s.program.hands_over_between_blocks())
+    c.resident = c.resident ? std::min(c.resident, s.residency.most()) : s.residency.most();
   c.threads = std::max(c.threads, s.threads_per_block);
   c.shared_bytes = std::max(c.shared_bytes, std::uint64_t{s.shared_size});
   for (const auto& worker : workers) {
