@@ -49,6 +49,7 @@ UNSAMPLED = (FIRST_ALIKE, SECOND_ALIKE, SPIKE, RANK_ONE)
 """Distributions of real numbers that a kernel which looks at a sample takes for other ones."""
 
 _FEW = 3  # borders between segments
+_MOVED = 16  # one of so many borders moves
 _PAIRS = 2  # of numbers that change places
 _MOST_RUNS = 64  # of numbers of one magnitude in a row
 _LARGE = 1e4  # of types of 16 bits, numbers are smaller
@@ -89,13 +90,14 @@ def _exchange(random: np.random.Generator, numbers: Numbers) -> None:
     inner[pairs] = np.roll(inner[pairs], 1)
 
 
-def _move_border(random: np.random.Generator, offsets: Numbers) -> None:
-    """Let the border between two segments move by an element, if one of the two has any."""
-    lengths = np.diff(offsets)
-    movable = np.flatnonzero(lengths[:-1] + lengths[1:]) + 1
-    if movable.size:
-        border = random.choice(movable)
-        offsets[border] += 1 if lengths[border] else -1
+def _move_borders(random: np.random.Generator, offsets: Numbers) -> None:
+    """Let some borders between segments move, if any can: each to another place between its neighbours."""
+    movable = np.flatnonzero(offsets[2:] > offsets[:-2]) + 1
+    for border in random.permutation(movable)[: max(_FEW, offsets.size // _MOVED)]:
+        before, after = offsets[border - 1], offsets[border + 1]
+        if before < after:  # still, where a neighbour has moved
+            moved = random.integers(before, after)
+            offsets[border] = moved + (moved >= offsets[border])
 
 
 @dataclass(frozen=True)
@@ -323,7 +325,7 @@ def offsets(total: int, count: int) -> Content:
             LONG: long,
         }
 
-    return Content((count + 1,), draws, total + 1, move=_move_border)
+    return Content((count + 1,), draws, total + 1, move=_move_borders)
 
 
 def permutation(count: int) -> Content:

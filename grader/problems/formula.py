@@ -60,6 +60,7 @@ from grader.problems import bounds, independence
 from grader.problems.aten import Results
 from grader.problems.contents import (
     EQUAL,
+    FAR_BELOW,
     HUGE,
     IN_GRIDS,
     LAST,
@@ -184,7 +185,7 @@ def problem(
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
-        without: distributions to leave out. With ``HUGE``, ``SCALED`` and ``WHOLE`` are, too.
+        without: distributions to leave out. With ``HUGE``, ``FAR_BELOW``, ``SCALED`` and ``WHOLE`` are, too.
         most: elements of all arrays of a derived case; fewer where the formula itself makes far larger ones.
         seconds: that the simulator may take on two cores for all derived cases: where the formula multiplies
             much, their sizes are lowered, and those that never fit are left out.
@@ -556,7 +557,7 @@ class _Parts:
             content = self.contents_of(self.least).get(array.name)
             if isinstance(content, Content):
                 names |= dict.fromkeys(content.draws(array.dtype))
-        without = {*self.without, *([SCALED, WHOLE] if HUGE in self.without else [])}
+        without = {*self.without, *([FAR_BELOW, SCALED, WHOLE] if HUGE in self.without else [])}
         return tuple(name for name in names if name not in without)
 
     def elements(self, sizes: Sizes) -> int:

@@ -295,12 +295,12 @@ def test_in_a_similar_case_some_inner_numbers_have_changed_places(content: Calla
     assert (before[0], before[-1]) == (after[0], after[-1])
 
 
-def test_in_a_similar_case_one_border_between_segments_has_moved() -> None:
-    before, after = moved(doubled(lambda n: offsets(300, n)), 100)
-    assert np.count_nonzero(before != after) == 1
-    assert np.abs(before - after).max() == 1
+def test_in_a_similar_case_some_borders_between_segments_have_moved() -> None:
+    before, after = moved(doubled(lambda n: offsets(3000, n)), 100)
+    assert 1 <= np.count_nonzero(before != after) <= 6
+    assert np.abs(before - after).max() > 1
     assert (np.diff(after) >= 0).all()
-    assert (after[0], after[-1]) == (0, 300)
+    assert (after[0], after[-1]) == (0, 3000)
 
 
 def test_numbers_that_belong_where_they_are_stay() -> None:

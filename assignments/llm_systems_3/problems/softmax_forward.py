@@ -126,7 +126,6 @@ def cases(seed: int) -> tuple[Case, ...]:
         (OFFSET, sizes(1, 2, 3, 600), "one huge element"),
         (OFFSET, sizes(1, 2, 3, 40), "wide"),
         (OFFSET, sizes(1, 2, 3, 65), "denormals"),
-        *((OFFSET, sizes(2, 2, 5, keys), FAR) for keys in kernels),
         (OFFSET, sizes(3, 1, 5, 512), "null mask, rising scores"),
         (MANY, sizes(4, 4, 66, 300), "normal"),
         (MANY, sizes(1, 1, 65_601, 3), "normal"),
@@ -200,11 +199,12 @@ _MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
 def _far(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     """Scores whose largest one is anywhere, in half of the rows around 84 or -84, where exponentials end.
 
-    The others of a row are close to it, or down to where they hardly weigh anything.
+    The others of a row are close to it, or down to where they hardly weigh anything. None is below -1e8, with
+    which the handout's own maximum begins.
     """
     rows = (*shape[:-1], 1)
     distance = np.where(
-        random.random(rows) < 0.5, random.uniform(80, 90, rows), 10 ** random.uniform(2, 10, rows)
+        random.random(rows) < 0.5, random.uniform(80, 90, rows), 10 ** random.uniform(2, 7.5, rows)
     )
     scores = normal(random, shape) * random.choice([0.1, 5.0], rows)
     largest = random.choice([-1.0, 1.0], rows) * distance
@@ -352,7 +352,7 @@ SPACE = Space(
         "to_len": Range(1, 2048),
         "mask_future": Range(0, 1),
     },
-    distributions=(*dict.fromkeys(case.distribution for case in cases(0)), *UNSAMPLED),
+    distributions=(*dict.fromkeys(case.distribution for case in cases(0)), FAR, *UNSAMPLED),
     elements=elements,
     case=build_case,
     allows=allows,
