@@ -77,7 +77,7 @@ def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(grading, "ProblemJudge", Judge)
     bench = SimpleNamespace(problems_at_once=1, measured_at_once=1, pytorch=None)
-    request = SimpleNamespace(profile=False, precise=False, seed=1)
+    request = SimpleNamespace(profile=False, precise=False, seed=1, turn=0)
     run: Any = SimpleNamespace(bench=bench, problems={}, request=request)
     machine: Any = SimpleNamespace(gpu=None)
     answers: Any = [
