@@ -65,7 +65,7 @@ LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
 LEFT = "any mask, padded on the left"
-FAR = "null mask, rows far from 0"
+FAR = "rows far from 0"
 HIDES_FIRST = frozenset({LEFT, "fully masked rows", "whole rows at -1e8"})
 HEADS, NO_MASK, PADDING, FUTURE = "batches and heads", "no mask", "padding mask", "future mask"
 OFFSET, MANY = "large offset", "many rows"
