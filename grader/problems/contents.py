@@ -45,9 +45,6 @@ Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
 DrawAll = Callable[[np.random.Generator], Mapping[str, Any]]
 
-UNSAMPLED = (FIRST_ALIKE, SECOND_ALIKE, SPIKE, RANK_ONE)
-"""Distributions of real numbers that a kernel which looks at a sample takes for other ones."""
-
 _FEW = 3  # borders between segments
 _MOVED = 16  # one of so many borders moves
 _PAIRS = 2  # of numbers that change places
@@ -182,11 +179,6 @@ def real(*shape: int) -> Content:
     first half is tiny; or the array is a product of vectors along its axes but for a thousandth of each one.
     """
     return Content(shape, _real, ends=(-np.inf, np.inf), move=_exchange)
-
-
-def unsampled(random: np.random.Generator, shape: tuple[int, ...], distribution: str) -> NDArray[np.float32]:
-    """Real numbers in one of the distributions ``UNSAMPLED``, for problems that are written by hand."""
-    return _real("float32")[distribution](random, shape).astype(np.float32, copy=False)
 
 
 def scores(*shape: int, large: float) -> Content:
@@ -565,3 +557,17 @@ def _partly_alike(usual: Draw) -> Mapping[str, Draw]:
 
 def _bounded(draw: Draw, least: float) -> Draw:
     return lambda random, shape: np.abs(draw(random, shape)) + least
+
+
+def _in_float32(draw: Draw) -> Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float32]]:
+    return lambda random, shape: draw(random, shape).astype(np.float32, copy=False)
+
+
+UNSAMPLED: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float32]]] = {
+    distribution: _in_float32(_real("float32")[distribution])
+    for distribution in (FIRST_ALIKE, SECOND_ALIKE, SPIKE, RANK_ONE)
+}
+"""What draws real numbers that a kernel which looks at a sample takes for other ones, by distribution.
+
+It is for problems that are written by hand; ``real`` has them for the others.
+"""

@@ -24,11 +24,8 @@ Numbers that a formula computes in Python, of sizes, scalars and constants, are 
 (``scalars``), by one error for all elements that they go into. Where an operation takes a number that float32
 does not hold, as 0.1 or 1 / math.sqrt(n), that is off by 2 u of it.
 
-Additions of equal terms are rounded to the same side while the sum stays in an octave, so that m of them are
-off by up to u m |sum|. Terms with m_1, m_2, ... equal ones, in an order that does not matter, have
-e = sum(m_i^2) / n equal pairs of neighbours. The errors of each kind go either way, so that their root mean
-square is sqrt(sum(m_i^2)) = sqrt(n e). It is divided by the 2 LUCK that the spread is multiplied by below, as
-none is larger than that.
+Additions of equal terms are off by sqrt(n e) u |sum|, as ``bounds`` derives. This is divided by the
+2 LUCK that the spread is multiplied by below.
 
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for

@@ -18,14 +18,13 @@ fraction, say. The same happens, and only finite numbers are asked for, where |m
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.contents import UNSAMPLED, unsampled
+from grader.problems.contents import UNSAMPLED
 from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
@@ -138,7 +137,7 @@ def _constants(random: np.random.Generator, shape: tuple[int, int]) -> Floats:
 
 
 CONTENTS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
-    **{name: partial(unsampled, distribution=name) for name in UNSAMPLED},
+    **UNSAMPLED,
     "normal": _rows,
     "mean / sigma 10": lambda random, shape: _shifted(random, shape, 10),
     "mean / sigma 29": lambda random, shape: _shifted(random, shape, 29),

@@ -9,14 +9,13 @@ Bound of result_i, from the pieces of ``bounds``; s_i g_i - s_i D is as good a f
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.contents import UNSAMPLED, unsampled
+from grader.problems.contents import UNSAMPLED
 from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
 from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, reduced, zipped
@@ -108,7 +107,7 @@ _GRADIENTS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats
     "gradients around 100": lambda random, shape: normal(random, shape, mean=100),
     "one huge gradient": _one_huge,
     "gradients of 1e-20": lambda random, shape: normal(random, shape, scale=1e-20),
-    **{name: partial(unsampled, distribution=name) for name in UNSAMPLED},
+    **UNSAMPLED,
 }
 
 

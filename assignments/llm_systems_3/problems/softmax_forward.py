@@ -6,7 +6,7 @@ With l = fl32(inp + mask), the logit that any float32 kernel sees, and m the lar
 Bound of w_j, relative, from the pieces of ``bounds``, x_j = l_j - m:
     exp_error(x_j)                    the numerator
   + sum_k w_k exp_error(x_k)          the terms of the denominator
-  + u (additions(n) + RESCALINGS)     their sum, also where a running maximum rescales it (online softmax)
+  + u (additions_of(w) + RESCALINGS)  their sum, also where a running maximum rescales it (online softmax)
   + u (QUOTIENT + |log sum|)          the division, also as exp(x - log(sum))
   + u min(|m|, LARGEST_OFFSET)        also as exp(l - (m + log(sum))), which a mask of -1e8 would break
   + EPSILON / sum                     with 1e-8 in the denominator or without
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.contents import UNSAMPLED, unsampled
+from grader.problems.contents import UNSAMPLED
 from grader.problems.distributions import (
     STREAMS,
     build_case,
@@ -61,7 +61,7 @@ EPSILON = 1e-8
 LOWEST = -1e300  # in place of -inf, of which none may be subtracted
 RESCALINGS = 16.0  # the running maximum of random scores changes about log(2048) = 8 times
 LEAST_ROW = 8  # elements that a row counts as
-LARGEST_OFFSET = 2048.0  # the cases' scores stay below
+LARGEST_OFFSET = 2048.0  # of scores, up to which the logarithm of the sum may be added to it
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
 LEFT = "any mask, padded on the left"
@@ -227,7 +227,7 @@ _SCORES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] 
     "wide": lambda random, shape: normal(random, shape, scale=30),
     "denormals": lambda random, shape: normal(random, shape) * np.float32(1e-39),
     FAR: _far,
-    **{name: partial(unsampled, distribution=name) for name in UNSAMPLED},
+    **UNSAMPLED,
 }
 
 

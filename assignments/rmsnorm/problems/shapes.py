@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems import bounds
-from grader.problems.contents import UNSAMPLED, unsampled
+from grader.problems.contents import UNSAMPLED
 from grader.problems.distributions import STREAMS, build_case, normal, with_one_huge
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Range, Space
@@ -139,7 +139,7 @@ def content(random: np.random.Generator, case: Case) -> NDArray[np.float32]:
         CANCELLING: 4.0,  # gradients of x, which are smaller by this, fit into the type
     }.get(case.distribution, 1.0)
     if case.distribution in UNSAMPLED:
-        return unsampled(random, shape, case.distribution)
+        return UNSAMPLED[case.distribution](random, shape)
     x = normal(random, shape, scale)
     if case.distribution == "rows of zeros":
         x[::2] = 0
