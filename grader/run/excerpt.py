@@ -77,12 +77,7 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
     if not name:
         return finding.file, finding.line
     pattern = _CALL if host or name.startswith("cuda") else _LAUNCH
-    search = re.compile(pattern.format(re.escape(name)), re.MULTILINE)
-    positions = [
-        (file, text.count("\n", 0, match.end()) + 1)
-        for file, text in ((file, _text(content)) for file, content in sources.items())
-        for match in search.finditer(text)
-    ]
+    positions = _lines(pattern.format(re.escape(name)), sources)
     return positions[0] if len(positions) == 1 else (finding.file, finding.line)
 
 
@@ -114,7 +109,8 @@ def _call_of_library(finding: Finding, sources: Mapping[str, bytes]) -> tuple[st
         calls = _calls(_OF_HEADERS, sources)
     elif library in _LIBRARIES:
         of_kernel = rf"{library}\w*?{re.escape(own_name(finding.kernel))}\w*"
-        calls = _lines(of_kernel, sources) or _lines(rf"{library}(?!{_OTHERWISE})[A-Z]\w*", sources)
+        of_library = rf"{library}(?!{_OTHERWISE})[A-Z]\w*"
+        calls = _lines(_CALL.format(of_kernel), sources) or _lines(_CALL.format(of_library), sources)
     else:
         return None
     return calls[0] if len(calls) == 1 else None
@@ -123,29 +119,24 @@ def _call_of_library(finding: Finding, sources: Mapping[str, bytes]) -> tuple[st
 def _calls(libraries: Iterable[str], sources: Mapping[str, bytes]) -> list[tuple[str, int]]:
     """The lines that call algorithms of libraries of headers."""
     names = "|".join(libraries)
-    return _lines(rf"(?:{names})::(?!{_NO_ALGORITHM})[\w:]+(?:<[^;(){{}}]*>)?", sources)
+    algorithm = rf"(?:{names})::(?!{_NO_ALGORITHM})[\w:]+(?:<[^;(){{}}]*>)?"
+    return _lines(_CALL.format(algorithm), sources)
 
 
-def _lines(name: str, sources: Mapping[str, bytes]) -> list[tuple[str, int]]:
-    """The lines of the sources with a call of a function that this regular expression describes."""
-    search = re.compile(_CALL.format(name), re.MULTILINE)
+def _lines(pattern: str, sources: Mapping[str, bytes]) -> list[tuple[str, int]]:
+    """The files and the lines at which matches of a regular expression end."""
+    search = re.compile(pattern, re.MULTILINE)
     texts = {file: _text(content) for file, content in sources.items()}
-    lines = [
+    return [
         (file, text.count("\n", 0, match.end()) + 1)
         for file, text in texts.items()
         for match in search.finditer(text)
     ]
-    return [*dict.fromkeys(lines)]
 
 
 def place_of_call(name: str, sources: Mapping[str, bytes]) -> tuple[str, int]:
     """The file and the line of the first call of a function; "" and 0 where the sources have none."""
-    search = re.compile(_CALL.format(re.escape(name)), re.MULTILINE)
-    for file, content in sources.items():
-        text = _text(content)
-        if match := search.search(text):
-            return file, text.count("\n", 0, match.end()) + 1
-    return "", 0
+    return next(iter(_lines(_CALL.format(re.escape(name)), sources)), ("", 0))
 
 
 def _text(content: bytes) -> str:
