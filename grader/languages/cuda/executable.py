@@ -371,9 +371,14 @@ def _without_target(log: str) -> str:
 
 def _unlinked(undefined: Sequence[str], contents: Mapping[str, bytes]) -> str:
     """Why the linker does not find functions: they are defined as others than are called, or not at all."""
+    defining = {
+        function.name: file
+        for file, text in reversed([*contents.items()])  # the first file counts
+        for function in functions(text.decode(errors="replace"))
+    }
     for name in undefined:
         called, parameters, _ = name.partition("(")
-        file = _defining(called.rpartition("::")[2], contents)
+        file = defining.get(called.rpartition("::")[2])
         if file and parameters:
             return (
                 f": what calls {called} asks for {name}, and {file} defines {called} with other parameters, "
@@ -389,9 +394,3 @@ def _unlinked(undefined: Sequence[str], contents: Mapping[str, bytes]) -> str:
         f", as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it was never written, or belongs to a "
         "library that this assignment does not link with"
     )
-
-
-def _defining(name: str, contents: Mapping[str, bytes]) -> str:
-    """The file that defines a function; "" if none does."""
-    texts = {file: text.decode(errors="replace") for file, text in contents.items()}
-    return next((file for file, text in texts.items() if name in {each.name for each in functions(text)}), "")
