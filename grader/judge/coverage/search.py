@@ -41,6 +41,8 @@ MARKED = "numbers of your code"
 FOLLOWING = (TOLD_APART, MARKED)
 
 ATTEMPTS = 3  # at one side of one comparison
+_BEYOND = (1.15, 1.3, 2.0)  # the limit of a grid, in each attempt
+_LEAST_POWER = 0.25  # of a size in the fit of a number
 _FEW = 3
 SMALL = 33  # numbers below are met by the usual cases
 _COUNTER = (
@@ -417,9 +419,35 @@ class Search:
             if formulas := fitting(pairs, self.divisors):
                 yield from self._solved(goal, formulas, (limit + 1,), with_it, alike=False)
             else:
-                most = max(numbers)
-                run = with_it[numbers.index(most)]
-                yield from self._scaled(goal, limit, Side.ABOVE, most, run.case)
+                yield from self._grown(goal, limit, numbers, with_it)
+
+    def _grown(
+        self, goal: str, limit: int, numbers: Sequence[int], with_it: Sequence[_Run]
+    ) -> Iterator[_Proposal]:
+        """Propose a case whose blocks are full, larger by the factor that its number lacks.
+
+        One size grows first; what its range does not hold is left to the others that the number follows. The
+        sizes that it does not follow, such as a count of steps, are large, so that blocks wait.
+        """
+        names = self._followed(numbers, with_it)
+        many = [pair for pair in zip(numbers, with_it, strict=True) if pair[0] * _FEW >= max(numbers)]
+        many.sort(key=lambda pair: self.space.elements(pair[1].case.sizes) / pair[0], reverse=True)
+        others = [name for name in self.space.ranges if name not in names]
+        number, run = max(many[:_FEW], key=lambda pair: [pair[1].case.sizes[name] for name in others])
+        for first in names:
+            sizes, lacking = dict(run.case.sizes), _BEYOND[self._attempts[goal]] * (limit + 1) / number
+            for name in (first, *(name for name in names if name != first)):
+                before = sizes[name]
+                sizes[name] = self.space.ranges[name].nearest(math.ceil(before * max(1.0, lacking)))
+                lacking *= before / sizes[name]
+            if lacking <= 1 and self.space.legal(sizes, run.case.distribution):
+                yield self._proposal(sizes, run.case.distribution, {goal}, Rank.SIDE)
+
+    def _followed(self, numbers: Sequence[int], with_it: Sequence[_Run]) -> list[str]:
+        """The sizes that a number is about a product of: those with a power in the fit of its logarithms."""
+        magnitudes = np.array([[*self._magnitude(run.case.sizes), 1.0] for run in with_it])
+        powers, *_ = np.linalg.lstsq(magnitudes, np.log2([1 + number for number in numbers]))
+        return [name for name, power in zip(self.space.ranges, powers, strict=False) if power > _LEAST_POWER]
 
     # Numbers of the source that no comparison tells of.
 

@@ -80,11 +80,12 @@ def searched(
     blocks: int = 1 << 20,
     across: Callable[[Sizes], int] = one_across,
     waiting: Callable[[Sizes], int] | None = None,
+    usual: list[tuple[int, int]] = USUAL,
 ) -> tuple[Search, list[Case]]:
     """All cases that a search adds to the usual ones."""
     search = Search(SPACE, 1, frozenset(literals or ()), place)
     found: list[Case] = []
-    cases = tuple(case("usual", {"rows": r, "columns": c}, "normal", 0) for r, c in USUAL)
+    cases = tuple(case("usual", {"rows": r, "columns": c}, "normal", 0) for r, c in usual)
     for _ in range(8):
         for one in cases:
             search.add(one, coverage(code, one, blocks, across, waiting), 1000)
@@ -222,6 +223,14 @@ def test_a_grid_gets_more_blocks_that_wait_than_are_resident(
         return -(-sizes["rows"] // rows_of_a_block) * -(-sizes["columns"] // columns_of_a_block)
 
     assert max(blocks(one.sizes) for one in searched(silent, {64}, waiting=blocks)[1]) > RESIDENT
+
+
+def test_blocks_that_wait_are_full_where_a_long_thin_grid_has_the_most() -> None:
+    def blocks(sizes: Sizes) -> int:
+        return -(-sizes["rows"] // 64) * sizes["columns"]
+
+    usual = [*((rows, columns) for rows in (1, 7, 31, 300) for columns in (1, 5, 33, 700)), (3, 8192)]
+    assert max(blocks(one.sizes) for one in searched(silent, waiting=blocks, usual=usual)[1]) > RESIDENT
 
 
 def test_contents_are_the_usual_ones_where_they_can_be() -> None:
