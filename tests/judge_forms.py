@@ -4,9 +4,9 @@ python tests/judge_forms.py [--form NAME] [--problem ID] [--language NAME] [--de
     [--jobs N] [--json FILE]
 
 The forms are those that can be imported, and the modules of the tensor_functions assignment. Imported
-problems are judged without speed, as answers here are plain. Each problem is judged in one language before any
-is in the next, and each judgement is a line of FILE at once: a run that is stopped has seen something of all.
-It ends with 1 if a right answer does not pass, or a wrong one does not fail.
+problems are judged without speed, as answers here are plain. Each problem is judged in one language before
+any is in the next, and each judgement is a line of FILE at once: a run that is stopped has seen something of
+all. It ends with 1 if a right answer does not pass, or a wrong one does not fail.
 """
 
 from __future__ import annotations
