@@ -130,15 +130,15 @@ def solve(input, output, N):
         "inverted",
         "9_inverted",
         "unsigned char* image, long n",
-        "if (at % 4 != 3) image[at] = 255 - image[at];",
+        "for (long k = 4 * at; k < 4 * at + 3; ++k) image[k] = 255 - image[k];",
         """
-colour = inside & (at % 4 != 3)
-tl.store(image + at, 255 - tl.load(image + at, mask=colour), mask=colour)
+for k in range(3):
+    tl.store(image + 4 * at + k, 255 - tl.load(image + 4 * at + k, mask=inside), mask=inside)
 """,
         """
 
 def solve(image, width, height):
-    launched(image, 4 * width * height)
+    launched(image, width * height)
 """,
     ),
     Asked(
