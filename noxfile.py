@@ -222,7 +222,7 @@ def judge_rate(session: nox.Session) -> None:
 
 @nox.session
 def judge_forms(session: nox.Session) -> None:
-    """Judge right and wrong functions on tensors, each form in each language: nox -s judge_forms."""
+    """Judge right and wrong functions on tensors, all forms and languages, an hour: nox -s judge_forms."""
     install(session, "tests", "triton")
     session.run("python", "tests/judge_forms.py", *session.posargs)
 

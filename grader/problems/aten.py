@@ -57,9 +57,14 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:  # noqa: ANN401
         packet, view = _described(func)
         name, named = packet.removesuffix("_"), kwargs or {}
-        if view or packet == "copy_" or (self.knows(name, args) and name == packet):
+        known = self.knows(name, args) and name == packet and "out" not in named
+        if view or packet == "copy_" or known:
             return self.run(name, func, args, named)
         with self:
+            if "out" in named:
+                # Only what an operation returns has errors, so it fills nothing by itself.
+                others = {key: value for key, value in named.items() if key != "out"}
+                return named["out"].copy_(func.overloadpacket(*args, **others))
             if name != packet and hasattr(getattr(aten, name, None), func._overloadname):  # noqa: SLF001
                 changed = getattr(getattr(aten, name), func._overloadname)(*args, **named)  # noqa: SLF001
                 return args[0].copy_(changed)

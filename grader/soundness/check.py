@@ -628,7 +628,7 @@ def further_languages(examination: Examination) -> Iterator[Row]:
             continue
         folders = examination.assignment.reference_in(language), examination.assignment.template_in(language)
         needed = {file: None for problem in problems.values() for file in files(problem, (language,))}
-        absent = ", ".join(path.name for path in folders if not path.is_dir())
+        absent = ", ".join(path.name for path in folders if not path.is_dir() or not any(path.iterdir()))
         lost = [f"{path.name}/{file}" for path in folders for file in needed if not (path / file).is_file()]
         if reason := lacking(language):
             yield Row(language, None, _first_line(reason))

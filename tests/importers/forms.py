@@ -1,20 +1,36 @@
-"""A right and a wrong answer to a problem of each form, in each language of functions on tensors."""
+"""A right and a wrong answer to each problem of each form, in each language of functions on tensors.
+
+An answer launches its kernel over ``n`` elements, by a function ``launched`` that takes the arguments of the
+kernel. What that does for the element ``at`` stands in the tables beside this module, in C++ and in Triton.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import indent
 from typing import TYPE_CHECKING
 
-from importers import challenges, models, originals
+from importers import (
+    answered_challenges,
+    answered_models,
+    answered_originals,
+    challenges,
+    models,
+    originals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-CUDA = """
-LINKAGE__global__ void combine(TYPE* out, const TYPE* a, const TYPE* b, long n) {
+    from importers.asked import Asked
+
+IN_CPP = """
+LINKAGE__global__ void answer(PARAMETERS) {
   const long at = static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (at < n) out[at] = IN_CPP;
+  if (at < n) {
+BODY
+  }
 }
 """
 OF_C = 'extern "C" '
@@ -26,16 +42,14 @@ import triton.language as tl
 
 
 @triton.jit
-def combine(out, first, second, n, size: tl.constexpr):
-    at = tl.program_id(0) * size + tl.arange(0, size)
+def answer(NAMES, size: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * size + tl.arange(0, size)
     inside = at < n
-    a, b = tl.load(first + at, mask=inside), tl.load(second + at, mask=inside)
-    tl.store(out + at, IN_TRITON, mask=inside)
+BODY
 
 
-def launched(out, first, second):
-    n = out.numel()
-    combine[(triton.cdiv(n, 256),)](out, first, second, n, size=256)
+def launched(NAMES):
+    answer[(triton.cdiv(n, 256),)](NAMES, size=256)
 """,
     "load_inline": f'''
 import torch
@@ -43,20 +57,18 @@ from torch.utils.cpp_extension import load_inline
 
 CUDA = """
 #include <cuda_fp16.h>
-{CUDA}
-void launch(torch::Tensor out, torch::Tensor first, torch::Tensor second) {{
-  const long n = out.numel();
-  combine<<<(n + 255) / 256, 256>>>(
-      static_cast<TYPE*>(out.data_ptr()), static_cast<const TYPE*>(first.data_ptr()),
-      static_cast<const TYPE*>(second.data_ptr()), n);
+{IN_CPP}
+void launch(DECLARED) {{
+  answer<<<(n + 255) / 256, 256>>>(PASSED);
 }}
 """
-DECLARED = "void launch(torch::Tensor out, torch::Tensor first, torch::Tensor second);"
-kernels = load_inline(name="combine", cpp_sources=DECLARED, cuda_sources=CUDA, functions=["launch"])
+kernels = load_inline(
+    name="answer", cpp_sources="void launch(DECLARED);", cuda_sources=CUDA, functions=["launch"]
+)
 
 
-def launched(out, first, second):
-    kernels.launch(out, first, second)
+def launched(NAMES):
+    kernels.launch(NAMES)
 ''',
     "cupy": f'''
 import cupy as cp
@@ -64,15 +76,13 @@ import torch
 
 CUDA = r"""
 #include <cuda_fp16.h>
-{CUDA.replace("LINKAGE", OF_C)}
+{IN_CPP.replace("LINKAGE", OF_C)}
 """
-kernel = cp.RawKernel(CUDA, "combine")
+kernel = cp.RawKernel(CUDA, "answer")
 
 
-def launched(out, first, second):
-    n = out.numel()
-    arrays = [cp.asarray(tensor) for tensor in (out, first, second)]
-    kernel(((n + 255) // 256,), (256,), (*arrays, n))
+def launched(NAMES):
+    kernel(((n + 255) // 256,), (256,), (PASSED,))
 ''',
     "nvrtc": f'''
 import numpy as np
@@ -81,112 +91,80 @@ from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 
 CUDA = r"""
 #include <cuda_fp16.h>
-{CUDA.replace("LINKAGE", OF_C)}
+{IN_CPP.replace("LINKAGE", OF_C)}
 """
 device = Device()
 device.set_current()
 program = Program(CUDA, "c++", ProgramOptions(std="c++17", arch=f"sm_{{device.arch}}"))
-kernel = program.compile("cubin").get_kernel("combine")
+kernel = program.compile("cubin").get_kernel("answer")
 
 
-def launched(out, first, second):
-    n = out.numel()
+def launched(NAMES):
     config = LaunchConfig(grid=(n + 255) // 256, block=256)
-    addresses = [tensor.data_ptr() for tensor in (out, first, second)]
-    launch(device.default_stream, config, kernel, *addresses, np.int64(n))
+    launch(device.default_stream, config, kernel, PASSED)
 ''',
 }
-"""A function ``launched(out, first, second)``, which launches a kernel over all elements, by language."""
+PASSED: Mapping[str, tuple[str, str, str]] = {
+    "load_inline": ("static_cast<TYPE>(NAME.data_ptr())", "NAME", "NAME"),
+    "cupy": ("cp.asarray(NAME)", "NAME", "cp.float32(NAME)"),
+    "nvrtc": ("NAME.data_ptr()", "np.int64(NAME)", "np.float32(NAME)"),
+}
+"""How a language passes a tensor, a whole number and a fraction to a kernel."""
+DECLARED = ("torch::Tensor NAME", "int64_t NAME", "double NAME")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A problem of a form that asks for something of each pair of elements.
+class Form:
+    """A form of problems.
 
     Attributes:
-        id: of the imported problem.
-        original: the name of what it is imported from.
-        write: writes that into a folder.
-        dtype: of C++.
-        in_cpp: the element of the result from ``a`` and ``b``, in C++.
-        in_triton: likewise.
-        function: of the answer, which calls ``launched``.
+        write: writes what a problem is imported from into a folder, by its name.
+        problems: what answers to its problems do.
     """
 
-    id: str
-    original: str
     write: Callable[[Path, str], Path]
-    dtype: str
-    in_cpp: str
-    in_triton: str
-    function: str
+    problems: tuple[Asked, ...]
 
 
-FORMS: Mapping[str, Asked] = {
-    "GPU MODE": Asked(
-        "vector_sum",
-        "vector_sum",
-        originals.write,
-        "__half",
-        "__hadd(a[at], b[at])",
-        "a + b",
-        """
-
-def custom_kernel(data):
-    left, right, total = data
-    launched(total, left, right)
-    return total
-""",
-    ),
-    "LeetGPU": Asked(
-        "scaled_sum",
-        "1_scaled_sum",
-        challenges.write,
-        "float",
-        "a[at] + 2.0f * b[at]",
-        "a + 2.0 * b",
-        """
-
-def solve(left, right, total, N):
-    launched(total, left, right)
-""",
-    ),
-    "KernelBench": Asked(
-        "gated",
-        "1_gated",
-        models.write,
-        "float",
-        "a[at] / (1.0f + expf(-b[at]))",
-        "a * tl.sigmoid(b)",
-        """
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x, gate):
-        out = torch.empty_like(x)
-        launched(out, x, gate)
-        return out
-""",
-    ),
+FORMS: Mapping[str, Form] = {
+    "GPU MODE": Form(originals.write, answered_originals.PROBLEMS),
+    "LeetGPU": Form(challenges.write, answered_challenges.PROBLEMS),
+    "KernelBench": Form(models.write, answered_models.PROBLEMS),
 }
 
 
-def right(form: str, language: str) -> str:
-    """The text of a right answer to the problem of a form."""
-    asked = FORMS[form]
-    text = LANGUAGES[language] + asked.function
+def right(asked: Asked, language: str) -> str:
+    """The text of a right answer."""
+    written = LANGUAGES[language] + asked.function
+    typed = [parameter.rsplit(" ", 1) for parameter in asked.parameters.split(", ")]
+    kinds = [0 if dtype.endswith("*") else 1 if dtype == "long" else 2 for dtype, _ in typed]
+    body = asked.in_triton if language == "triton" else asked.in_cpp
     replaced = {
         "LINKAGE": "",
-        "TYPE": asked.dtype,
-        "IN_CPP": asked.in_cpp,
-        "IN_TRITON": asked.in_triton,
+        "PARAMETERS": asked.parameters,
+        "NAMES": ", ".join(name for _, name in typed),
+        "BODY": indent(body.strip("\n"), "    "),
+        "DECLARED": ", ".join(
+            DECLARED[kind].replace("NAME", name) for kind, (_, name) in zip(kinds, typed, strict=True)
+        ),
     }
+    if language in PASSED:
+        replaced["PASSED"] = ", ".join(
+            PASSED[language][kind].replace("TYPE", dtype).replace("NAME", name)
+            for kind, (dtype, name) in zip(kinds, typed, strict=True)
+        )
     for word, meaning in replaced.items():
-        text = text.replace(word, meaning)
-    return text
+        written = written.replace(word, meaning)
+    return written
 
 
-def wrong(form: str, language: str) -> str:
+def wrong(asked: Asked, language: str) -> str:
     """The same with a kernel that leaves the last element out."""
-    text = right(form, language)
-    assert text.count("at < n") == 1
-    return text.replace("at < n", "at < n - 1")
+    answer = right(asked, language)
+    assert answer.count("at < n") == 1
+    return answer.replace("at < n", "at < n - 1")
+
+
+def text(asked: Asked, language: str, kind: str) -> str:
+    """The text of a ``right`` or a ``wrong`` answer."""
+    return {"right": right, "wrong": wrong}[kind](asked, language)

@@ -95,6 +95,27 @@ def test_equal_terms_may_be_rounded_to_the_same_side(operation: Callable[..., to
     assert off > 2 * result.allowed[1, 0]  # elsewhere the bound is no wider than it was
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x, **named: torch.cumsum(x, 0, **named),
+        lambda x, **named: torch.matmul(x, x, **named),
+        lambda x, **named: torch.add(x, x, alpha=3.0, **named),
+    ],
+)
+def test_what_an_operation_fills_has_the_bound_of_its_result(operation: Callable[..., torch.Tensor]) -> None:
+    x = torch.randn(40, 40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+    def filled() -> dict[str, torch.Tensor]:
+        y = torch.empty_like(x)
+        operation(x, out=y)
+        return {"y": y}
+
+    returned = expectations(lambda: {"y": operation(x)}, 1)["y"].candidates[0]
+    in_place = expectations(filled, 1)["y"].candidates[0]
+    assert in_place.allowed == pytest.approx(returned.allowed)
+
+
 def test_the_oracle_agrees_with_pytorch() -> None:
     inp = torch.randn(2, 3, 5, 7, dtype=torch.float64, requires_grad=True)
     upstream = torch.randn(2, 3, 5, 7, dtype=torch.float64)
