@@ -265,7 +265,9 @@ class Device {
   void configure(const Options&);
   Options options;
 
-  ModuleId load(std::string_view ptx);  // throws Refusal; initialises the module's globals
+  // Throw Refusal, and initialise the module's globals. Several units, which nvcc -rdc=true has made, become one module.
+  ModuleId load(std::string_view ptx) { return load(std::vector{ptx}); }
+  ModuleId load(const std::vector<std::string_view>& units);
   void unload(ModuleId);
   const Kernel* kernel(ModuleId, std::string_view name) const;  // nullptr if absent
   KernelInfo info(const Kernel*) const;

@@ -331,6 +331,21 @@ def test_further_files_may_match_a_pattern(tmp_path: Path) -> None:
     assert "nothing defines kernels()" in graded(folder, ann).message
 
 
+def test_kernels_may_call_functions_of_other_files(tmp_path: Path) -> None:
+    rules = RULES.replace('["answer.cu"]', '["answer.cu", "part_*.cu"]') + 'flags = ["-rdc=true"]\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    main = """#include <cstdio>
+        extern __device__ int half(int x);
+        __global__ void k(int *x) { *x = 2 * half(42); }
+        int main() { int *x, y; cudaMalloc(&x, 4); k<<<1, 1>>>(x); cudaMemcpy(&y, x, 4, cudaMemcpyDefault);
+          printf("%d\\n", y); }"""
+    part = "__device__ int half(int x) { return x / 2; }"
+    ann = submission(tmp_path / "ann", answer_cu=main, part_a_cu=part)
+    assert graded(folder, ann).verdict is Verdict.PASS
+    (ann / "part_a.cu").write_text(part.replace("x / 2", "x / 3"))
+    assert graded(folder, ann).verdict is Verdict.FAIL
+
+
 def test_warnings_may_be_errors(tmp_path: Path) -> None:
     text = UNRULY.replace("int compute(int places) {", "int compute(int places) {\n  int unused;")
     ann = submission(tmp_path / "ann", answer_cu=text)

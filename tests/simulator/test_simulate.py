@@ -181,7 +181,7 @@ def test_gaps_are_named_and_are_no_success(nvcc: Compile, capfd: pytest.CaptureF
 
 
 REFUSED = {
-    "relocatable": (
+    "launches by kernels": (
         """
         __global__ void child(int* p) { *p = 1; }
         __global__ void parent(int* p) { child<<<1, 1>>>(p); }
@@ -193,7 +193,7 @@ REFUSED = {
         }
         """,
         ["-rdc=true", "-lcudadevrt"],
-        "the simulator does not know relocatable device code (nvcc -rdc=true)",
+        "the simulator does not know the instruction 'call.uni (retval0),  __cudaCDP2",
     ),
     "textures": (
         """

@@ -137,6 +137,7 @@ _NO_RULE = re.compile(r"(?:No rule to make|unknown) target [`']([^']+)'")
 _NOT_MADE = re.compile(r"cannot stat '([^']+)'")
 _STRICT = "-Werror all-warnings"  # among the flags of an assignment
 _FLAGS = ("-O3", "-std=c++17")
+_RELOCATABLE = frozenset({"-rdc=true", "--relocatable-device-code=true"})
 _GRADER_FLAGS = (*FOR_THE_SIM, "-DNVTX_DISABLE", "-Xptxas", "-v", "-I.")
 _NO_MAIN = re.compile(r"undefined reference to [`']main'")
 _TWO_MAINS = re.compile(r"multiple definition of [`']main'")
@@ -238,7 +239,9 @@ def build_executable(
     )
     linking = (
         *(_linked(recipe.libraries) if not recipe.cmake else ()),
-        *("-cudart", "none", f"-L{runtime}", "-Xlinker", "--no-as-needed"),
+        # nvcc links device code of several files only if it links the runtime, too.
+        *("-cudart", "shared" if _RELOCATABLE & set(recipe.flags) else "none"),
+        *(f"-L{runtime}", "-Xlinker", "--no-as-needed"),
         # CMake takes over what nvcc links with, and knows no names of files.
         *(("-lcudart",) if recipe.cmake else ("-Xlinker", f"-l:{toolchain.runtime_name}")),
     )

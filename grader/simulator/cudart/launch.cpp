@@ -119,8 +119,16 @@ thread_local std::vector<Configuration> configurations;
 struct FatbinWrapper {
   std::uint32_t magic, version;
   const std::byte* data;
-  void* rest;
+  const std::byte* const* linked;  // of a device link (version 2): the code of each object, ended by a null pointer
 };
+
+std::span<const std::byte> container(const std::byte* data) {
+  std::uint16_t header;
+  std::uint64_t size;
+  std::memcpy(&header, data + 6, sizeof header);
+  std::memcpy(&size, data + 8, sizeof size);
+  return {data, header + size};
+}
 
 struct Registered {
   std::uint32_t number;
@@ -168,12 +176,15 @@ Arguments copied(const char* call, const void* function, void** arguments) {
 CUDART_API void** __cudaRegisterFatBinary(const FatbinWrapper* wrapper) {
   static std::uint32_t next = 0;
   auto* registered = new Registered{++next};
-  std::uint16_t header;
-  std::uint64_t size;
-  std::memcpy(&header, wrapper->data + 6, sizeof header);
-  std::memcpy(&size, wrapper->data + 8, sizeof size);
+  constexpr std::uint32_t device_link = 2;
+  std::vector<std::span<const std::byte>> containers{container(wrapper->data)};
+  if (wrapper->version == device_link) {
+    for (const auto* object = wrapper->linked; object != nullptr && *object != nullptr; ++object)
+      containers.push_back(container(*object));
+  }
   Question question(Ask::register_fatbin, "__cudaRegisterFatBinary");
-  question.put(registered->number).bytes({wrapper->data, header + size});
+  question.put(registered->number).put(static_cast<std::uint32_t>(containers.size()));
+  for (const auto& content : containers) question.bytes(content);
   tell(question);
   return reinterpret_cast<void**>(registered);
 }

@@ -137,9 +137,15 @@ Device::Device(std::size_t device_bytes, int shared_fd, std::size_t shared_bytes
     : state_(std::make_unique<State>(device_bytes, shared_fd, shared_bytes)) {}
 Device::~Device() = default;
 
-ModuleId Device::load(std::string_view ptx) {
+ModuleId Device::load(const std::vector<std::string_view>& units) {
   auto m = std::make_unique<LoadedModule>();
-  ptx::parse(m->module, ptx);
+  if (units.size() == 1) {
+    ptx::parse(m->module, units.front());
+  } else {
+    std::vector<std::unique_ptr<ptx::Module>> parts;
+    for (const auto unit : units) ptx::parse(*parts.emplace_back(std::make_unique<ptx::Module>()), unit);
+    ptx::link(m->module, std::move(parts));
+  }
   state_->lay_out(*m);
   for (std::uint32_t n = 0; n < m->module.functions.size(); ++n) {
     const auto& f = m->module.functions[n];

@@ -121,7 +121,6 @@ DeviceCode code_of(std::span<const std::byte> container) {
     throw FatbinError("the CUDA code in this file is of an unknown format");
   auto images = part(container, field<std::uint16_t>(container, 6), field<std::uint64_t>(container, 8));
   DeviceCode code;
-  code.relocatable = images.empty();
   std::optional<Image> best;
   while (!images.empty()) {
     const auto kind = field<std::uint16_t>(images, 0);
@@ -134,13 +133,13 @@ DeviceCode code_of(std::span<const std::byte> container) {
     if (kind == kind_elf && (image.flags & (flag_lz4 | flag_zstd)) == 0) count_registers(Elf{image.payload}, code);
     images = images.subspan(header + size);
   }
-  if (!best) return {.ptx = {}, .registers = {}, .relocatable = code.relocatable};
+  if (!best) return code;
   if ((best->flags & (flag_lz4 | flag_zstd)) != 0) {
     code.ptx = inflate(*best);
   } else {
-    const std::string_view padded(reinterpret_cast<const char*>(best->payload.data()), best->payload.size());
-    code.ptx = padded.substr(0, padded.find('\0'));
+    code.ptx = {reinterpret_cast<const char*>(best->payload.data()), best->payload.size()};
   }
+  code.ptx.resize(std::min(code.ptx.size(), code.ptx.find('\0')));
   return code;
 }
 
@@ -149,7 +148,8 @@ std::vector<DeviceCode> code_of_elf(std::span<const std::byte> file) {
   if (!elf.valid()) throw FatbinError("this is not a 64-bit object or library that nvcc made");
   if (!elf.has_sections()) throw FatbinError("this library has no section table (was it stripped?)");
   std::vector<DeviceCode> found;
-  elf.each(".nv_fatbin", [&](const Elf64_Shdr& section) {
+  DeviceCode linked;  // of relocatable code: its machine code alone
+  const auto add = [&](const Elf64_Shdr& section) {
     auto data = elf.content(section);
     while (data.size() >= 16) {
       if (field<std::uint32_t>(data, 0) != magic) {  // padding between containers
@@ -159,10 +159,22 @@ std::vector<DeviceCode> code_of_elf(std::span<const std::byte> file) {
       const auto head = field<std::uint16_t>(data, 6);
       const auto size = field<std::uint64_t>(data, 8);
       part(data, head, size);
-      if (auto code = code_of(data.first(head + size)); !code.ptx.empty()) found.push_back(std::move(code));
+      auto code = code_of(data.first(head + size));
+      if (code.ptx.empty())
+        linked.registers.merge(code.registers);
+      else
+        found.push_back(std::move(code));
       data = data.subspan(std::min<std::uint64_t>(data.size(), (head + size + 7) / 8 * 8));
     }
-  });
+  };
+  elf.each(".nv_fatbin", add);
+  const auto whole = found.size();
+  elf.each("__nv_relfatbin", add);
+  for (auto& code : std::span(found).subspan(whole)) {
+    for (auto& [kernel, count] : code.registers) {
+      if (const auto known = linked.registers.find(kernel); known != linked.registers.end()) count = known->second;
+    }
+  }
   return found;
 }
 

@@ -1,4 +1,4 @@
-// The device code inside what nvcc leaves in an object: ELF section .nv_fatbin -> containers -> images.
+// The device code inside what nvcc leaves in an object: ELF sections .nv_fatbin, __nv_relfatbin -> containers -> images.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,10 @@ struct FatbinError : std::runtime_error {
 
 struct DeviceCode {
   // For a device of compute capability 8.0: the highest target that such a device takes, else the lowest above. Empty
-  // for a container without images (nvcc's device-link stub) or with machine code only.
+  // for a container without images or with machine code only, such as what nvcc's device link makes.
   std::string ptx;
   // Per thread of each kernel, where machine code stands beside the PTX; of several architectures the fewest.
   std::map<std::string, std::uint32_t, std::less<>> registers;
-  bool relocatable = false;  // nothing in the container: its code lies elsewhere, for a device linker
 };
 
 // The code of one container.

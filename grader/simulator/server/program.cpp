@@ -432,42 +432,43 @@ void Program::register_fatbin(Reader& in) {
   if (modules_.size() >= most_entries || modules_.contains(number)) throw Malformed("a module twice");
   auto& module = modules_[number];
   try {
-    module.code = code_of(in.bytes());
+    for (auto n = in.take<std::uint32_t>(); n; --n) module.code.push_back(code_of(in.bytes()));
   } catch (const FatbinError& error) {
-    module.problem = error.what();
+    module = {.code = {}, .problem = error.what(), .id = {}};
     return;
   }
-  if (module.code.ptx.empty() || world_.policy.open) return;
-  const auto trusted = std::ranges::find(world_.trusted, module.code.ptx, &DeviceCode::ptx);
-  if (trusted == world_.trusted.end()) {
-    module = {};
-    world_.report.forged(
-        "the program registered device code that is not in the library that was built from its source");
-  } else {
-    module.code = *trusted;
+  if (world_.policy.open) return;
+  std::erase_if(module.code, [](const DeviceCode& code) { return code.ptx.empty(); });
+  for (auto& code : module.code) {
+    const auto trusted = std::ranges::find(world_.trusted, code.ptx, &DeviceCode::ptx);
+    if (trusted == world_.trusted.end()) {
+      module = {};
+      return world_.report.forged(
+          "the program registered device code that is not in the library that was built from its source");
+    }
+    code = *trusted;
   }
 }
 
 ModuleId Program::load(std::uint32_t number, const std::string& user) {
   auto& module = modules_.at(number);
   if (module.id) return *module.id;
-  if (module.problem.empty() && module.code.ptx.empty()) {
-    module.problem = (module.code.relocatable
-                          ? "the simulator does not know relocatable device code (nvcc -rdc=true), which kernels that "
-                            "launch kernels need, too; compile without it: "
-                          : "no PTX for this kernel; compile it with -gencode arch=compute_80,code=compute_80: ") +
-                     user;
+  std::vector<std::string_view> units;
+  for (const auto& code : module.code) {
+    if (!code.ptx.empty()) units.push_back(code.ptx);
   }
+  if (module.problem.empty() && units.empty())
+    module.problem = "no PTX for this kernel; compile it with -gencode arch=compute_80,code=compute_80: " + user;
   if (module.problem.empty()) {
     try {
-      module.id = world_.device.load(module.code.ptx);
+      module.id = world_.device.load(units);
       return *module.id;
     } catch (const Refusal& refusal) {
       module.problem = refusal.what();
     }
   }
   world_.report.gap({Gap::Kind::code, module.problem});
-  throw Failed{module.code.ptx.empty() ? std::uint32_t{no_kernel_image} : std::uint32_t{not_supported}};
+  throw Failed{units.empty() ? std::uint32_t{no_kernel_image} : std::uint32_t{not_supported}};
 }
 
 Program::Target Program::target(std::uint64_t host_function) {
@@ -478,9 +479,12 @@ Program::Target Program::target(std::uint64_t host_function) {
   auto [info, fresh] = infos_.try_emplace(kernel);
   if (fresh) {
     info->second = world_.device.info(kernel);
-    const auto& known = modules_.at(found->second.module).code.registers;
-    if (const auto registers = known.find(found->second.name); registers != known.end())
-      info->second.registers = registers->second;
+    for (const auto& code : modules_.at(found->second.module).code) {
+      const auto registers = code.registers.find(found->second.name);
+      if (registers == code.registers.end()) continue;
+      info->second.registers = registers->second;  // after a device link, which stands first
+      break;
+    }
   }
   return {kernel, info->second};
 }

@@ -60,8 +60,8 @@ class Program {
 
  private:
   struct Module {
-    DeviceCode code;
-    std::string problem;  // empty if there is PTX
+    std::vector<DeviceCode> code;  // several where nvcc -rdc=true made it
+    std::string problem;           // empty if there is PTX
     std::optional<ModuleId> id;
   };
   struct Entity {  // a kernel or variable, known by the address of its shadow in the program

@@ -89,6 +89,7 @@ void OperandDecoder::refuse(std::string_view what) const {
         module.places[statement_line[static_cast<std::size_t>(statement - function->statements.data())]];
     gap.kind = Gap::Kind::instruction;
     gap.subject = statement->text.substr(0, 200);
+    std::ranges::replace(gap.subject, '\n', ' ');
     gap.feature = feature_of(statement->text);
     gap.file = place.file;
     gap.line = place.line;

@@ -6,6 +6,7 @@ namespace sim::ptx {
 void Parser::function(bool entry) {
   Function f;
   f.entry = entry;
+  f.local = !seen_outside_;
   places_.enter_function();
   if (!entry) f.results = parameter_list();
   while (lexer_.peek().is(".noreturn")) lexer_.take();

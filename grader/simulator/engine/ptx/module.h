@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +28,7 @@ struct Variable {
   std::uint32_t scope = 0;  // braces of the function that it stands in
   bool managed = false;  // the host sees it, too
   bool external = false;  // of a size that the launch decides (.extern .shared), or of another module
+  bool local = false;     // no other module sees it
   std::vector<Initialiser> values;
 };
 
@@ -57,6 +60,7 @@ struct Register {
 struct Function {
   std::string_view name;
   bool entry = false, defined = false;
+  bool local = false;  // no other module sees it
   std::vector<Variable> results, parameters;
   std::vector<Variable> variables;  // .local, .shared, .param of its body
   std::vector<Register> registers;
@@ -82,10 +86,17 @@ struct Module {
   std::unordered_map<std::string_view, std::uint32_t> by_name;  // of functions
   std::unordered_map<std::string_view, std::string> texts;  // of the section with names of inlined functions, by label
   std::vector<Place> places;  // resolved to the line of the user's source
+  // Of a module that is linked: those that it is made of, which own the texts, and the names that it has given.
+  std::vector<std::unique_ptr<Module>> parts;
+  std::deque<std::string> names;
 };
 
 // Throws Refusal if the text is not PTX. What it does not understand inside a function is a statement of
 // its own (Statement::unknown); registers of an unknown kind are not declared, so that who uses them is refused.
 void parse(Module& module, std::string_view text);
+
+// Makes one module of those that nvcc -rdc=true has made of several files. Who uses what none of them defines is refused
+// when its code is made.
+void link(Module& module, std::vector<std::unique_ptr<Module>> parts);
 
 }  // namespace sim::ptx

@@ -74,10 +74,9 @@ void Parser::top_level() {
     loc();
   } else if (first.is(".section")) {
     section();
-  } else if (first.is(".visible") || first.is(".weak") || first.is(".common")) {
-    return;
-  } else if (first.is(".extern")) {
-    external_ = true;
+  } else if (first.is(".visible") || first.is(".weak") || first.is(".common") || first.is(".extern")) {
+    external_ |= first.is(".extern");
+    seen_outside_ = true;
     return;
   } else if (first.is(".func") || first.is(".entry")) {
     function(first.is(".entry"));
@@ -86,11 +85,12 @@ void Parser::top_level() {
   } else if (const auto space = space_of(first.text)) {
     module_.variables.push_back(variable(*space));
     module_.variables.back().external = external_;
+    module_.variables.back().local = !seen_outside_;
     expect(";");
   } else {
     fail(first, "a directive");
   }
-  external_ = false;
+  external_ = seen_outside_ = false;
 }
 
 void Parser::file() {

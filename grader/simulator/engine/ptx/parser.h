@@ -70,7 +70,7 @@ class Parser {
   Function* function_ = nullptr;
   std::vector<Scope> scopes_;
   int depth_ = 0;
-  bool external_ = false;
+  bool external_ = false, seen_outside_ = false;
 };
 
 }  // namespace sim::ptx
