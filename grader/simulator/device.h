@@ -265,7 +265,7 @@ class Device {
   void configure(const Options&);
   Options options;
 
-  // Throw Refusal, and initialise the module's globals. Several units, which nvcc -rdc=true has made, become one module.
+  // Throw Refusal, and initialise the module's globals. Several units, as nvcc -rdc=true makes, become one module.
   ModuleId load(std::string_view ptx) { return load(std::vector{ptx}); }
   ModuleId load(const std::vector<std::string_view>& units);
   void unload(ModuleId);

@@ -32,7 +32,7 @@ inline constexpr std::uint64_t default_stream = 0, legacy_stream = 1, per_thread
 // result.
 enum class Ask : std::uint32_t {
   hello = 1,            // u32 version -> u64 device bytes, u64 shared bytes, and the shared arena as a descriptor
-  register_fatbin,      // no reply: u32 id, u32 n, n x bytes: of relocatable code, what is linked comes behind the link
+  register_fatbin,      // no reply: u32 id, u32 n, n x bytes; what a device link has joined comes behind it
   register_kernel,      // no reply: u32 fatbin, u64 host function, text name
   register_variable,    // no reply: u32 fatbin, u64 host variable, text name
   kernel_info,  // u64 host function -> u32 bytes, n, n x (u32 offset, size), u64 static shared, local, u32 threads,

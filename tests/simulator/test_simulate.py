@@ -193,7 +193,7 @@ REFUSED = {
         }
         """,
         ["-rdc=true", "-lcudadevrt"],
-        "the simulator does not know the instruction 'call.uni (retval0),  __cudaCDP2",
+        "the simulator does not know kernels that launch kernels: the instruction 'call.uni ",
     ),
     "textures": (
         """

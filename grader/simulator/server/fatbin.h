@@ -1,4 +1,4 @@
-// The device code inside what nvcc leaves in an object: ELF sections .nv_fatbin, __nv_relfatbin -> containers -> images.
+// The device code inside what nvcc leaves in an object: .nv_fatbin and __nv_relfatbin -> containers -> images.
 #pragma once
 
 #include <cstddef>

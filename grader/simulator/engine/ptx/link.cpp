@@ -36,9 +36,8 @@ void add_variables(Module& module, Module& part, const Names& names) {
     rename(v.name, names);
     for (auto& value : v.values) rename(value.symbol, names);
     // What is .weak stands in each module that uses it.
-    const bool known = std::ranges::any_of(module.variables, [&](const Variable& other) {
-      return other.name == v.name && other.external == v.external;
-    });
+    const bool known = std::ranges::any_of(
+        module.variables, [&](const Variable& other) { return other.name == v.name && other.external == v.external; });
     if (!known) module.variables.push_back(std::move(v));
   }
 }

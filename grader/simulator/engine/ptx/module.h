@@ -95,8 +95,8 @@ struct Module {
 // its own (Statement::unknown); registers of an unknown kind are not declared, so that who uses them is refused.
 void parse(Module& module, std::string_view text);
 
-// Makes one module of those that nvcc -rdc=true has made of several files. Who uses what none of them defines is refused
-// when its code is made.
+// Makes one module of those that nvcc -rdc=true has made of several files. Who uses what none of them defines is
+// refused when its code is made.
 void link(Module& module, std::vector<std::unique_ptr<Module>> parts);
 
 }  // namespace sim::ptx
