@@ -34,7 +34,7 @@ def frame(what: int, call: str = "cudaFree", fields: bytes = b"") -> bytes:
     return struct.pack("<I", len(content)) + content
 
 
-HELLO = frame(1, "hello", struct.pack("<I", 6))
+HELLO = frame(1, "hello", struct.pack("<I", 7))
 
 
 def test_memory_keeps_what_is_written() -> None:
@@ -265,7 +265,7 @@ def test_reset_forgets_programs_and_memory(runtime_library: Path) -> None:
         HELLO + frame(999),
         HELLO + struct.pack("<II", 0xFFFF_FFFF, 7),
         HELLO + struct.pack("<IIQ", 12, 7, 2**63),
-        HELLO + frame(2, fields=struct.pack("<IQ", 1, 2**40)),
+        HELLO + frame(2, fields=struct.pack("<IIQ", 1, 1, 2**40)),
         HELLO + frame(26),
     ],
 )

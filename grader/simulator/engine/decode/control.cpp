@@ -84,6 +84,8 @@ void Decoder::call(const Words&) {
     const auto found = module.by_name.find(callee.name);
     if (found == module.by_name.end() || !module.functions[found->second].defined)
       refuse("the function " + std::string(callee.name) + " in");
+    // nvcc defines what launches kernels in each file, by calls of the driver.
+    if (callee.name.starts_with("__cudaCDP2")) refuse("the function " + std::string(callee.name) + " in");
     site.function = static_cast<std::int32_t>(want(found->second));
   }
   auto& i = emit(nullptr, {through});

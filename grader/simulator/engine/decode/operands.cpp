@@ -74,7 +74,7 @@ std::string_view feature_of(std::string_view instruction) {
       {".reqnctapercluster", "thread block clusters"},
       {".blocksareclusters", "thread block clusters"},
   }};
-  if (instruction.find("__cudaCDP") != instruction.npos) return "kernels that launch kernels";
+  if (instruction.find("__cudaCDP2") != instruction.npos) return "kernels that launch kernels";
   const auto found = std::ranges::find_if(features, [&](const auto& f) { return instruction.starts_with(f.first); });
   return found == features.end() ? "" : found->second;
 }
